@@ -11,8 +11,8 @@
 4. Runs each mutant against what reaches it, until something fails or takes too long. One that nothing reaches survives.
    Random runs are asked one by one, those first that have found most.
 
-It goes on where it stopped: what is known of a mutant is a line of DIR/results. At the end, and with --report, it prints killed and
-all, and each survivor with its place and change. DIR is target/mutants if nothing is said; a new DIR begins again.
+It goes on where it stopped: what is known of a mutant is a line of DIR/results. At the end, and with --report, it
+prints the table of docs/reliability.md, and each survivor with its place and change. DIR is target/mutants if nothing is said; a new DIR begins again.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What the rewriter cannot change sensibly: tests, and hints to the processor, which change no result.
-LEFT_OUT = ("tests.rs", "random.rs", "wild.rs", "resumed.rs", "ranges.rs", "prefetch.rs")
+LEFT_OUT = ("tests.rs", "random.rs", "wild.rs", "resumed.rs", "ranges.rs", "tasks.rs", "prefetch.rs")
 # Guards, the quick ones first: name, test program, arguments.
 GUARDS = [
     ("unit", "unit", ["analysis::"]),
@@ -42,7 +42,13 @@ GUARDS = [
 RANDOM = [("analysis::wild::wild_runs_give_what_they_gave", 40),
           ("analysis::random::every_way_gives_what_a_list_of_bytes_says", 12),
           ("analysis::resumed::a_part_alone_gives_the_rows_of_the_whole", 8),
-          ("analysis::ranges::long_ranges_are_as_all_their_bytes", 40)]
+          ("analysis::ranges::long_ranges_are_as_all_their_bytes", 40),
+          ("analysis::tasks::tasks_are_as_threads", 12)]
+# Rows of the report: files that work together. All others are a row, and there is one of all.
+GROUPS = [("repeated_reads.rs",), ("fast_path.rs",), ("register_window.rs",), ("segment.rs",), ("superblock.rs",),
+          ("shadow.rs",), ("memory.rs", "filled.rs", "place.rs"), ("sums.rs", "flows.rs"), ("saves.rs", "restores.rs"),
+          ("state.rs", "live_in.rs"), ("levels.rs", "exceptions.rs", "switches.rs", "outlived.rs")]
+OTHERS, ALL = ("the other files",), ("all",)
 # What changes no result, by file and reason: fuzz/equivalent.txt.
 EQUIVALENT = os.path.join(HERE, "fuzz/equivalent.txt")
 
@@ -356,23 +362,29 @@ class Work:
 
     def report(self):
         mutants, known, equivalent = self.mutants(), self.known(), self.equivalent()
-        by_file = collections.defaultdict(collections.Counter)
-        for id, row in mutants.items():
-            counts = by_file[row[0].split(":")[0]]
+        groups = {file: files for files in GROUPS for file in files}
+        by_group = collections.defaultdict(collections.Counter)
+        for id, (place, *_) in mutants.items():
             result = known.get(id, "untried").split()[0]
             result = "equivalent" if id in equivalent and result != "killed" else result
-            counts[result] += 1
-        say("file\tkilled\tsurvived\tequivalent\tuntried")
-        columns = ("killed", "survived", "equivalent", "untried")
-        for file, counts in sorted(by_file.items()):
-            say("\t".join([file, *(str(counts[column]) for column in columns)]))
-        for id, row in mutants.items():
+            for group in (groups.get(place.split(":")[0].split("/")[-1], OTHERS), ALL):
+                by_group[group][result] += 1
+        def name(file):
+            return f"`{file}`" if file.endswith(".rs") else file
+        # The table of docs/reliability.md.
+        say(f"| `fuzz/mutants.py --guards {self.options.guards}` | killed | survived | change nothing | not tried | "
+            "killed of those that change something |")
+        say("|---|---|---|---|---|---|")
+        for group in (*GROUPS, OTHERS, ALL):
+            counts = by_group[group]
+            tried = counts["killed"] + counts["survived"]
+            share = f"{100 * counts['killed'] / tried:.1f} %" if tried else ""
+            columns = [str(counts[column]) for column in ("killed", "survived", "equivalent", "untried")]
+            say("| " + " | ".join([", ".join(name(file) for file in group), *columns, share]) + " |")
+        for id, (place, function, change) in mutants.items():
             if id not in equivalent and known.get(id, "killed").startswith("survived"):
-                place, function, change = row
                 say(f"survived\t{id}\t{place}\t{function}\t{change}")
-        killed, survived, same, untried = (sum(counts[column] for counts in by_file.values()) for column in columns)
-        say(f"killed {killed} of {killed + survived} tried that change something; {same} change no result; "
-            f"{untried} not tried; {len(mutants)} compile")
+        say(f"{len(mutants)} mutants compile")
 
 
 def main():

@@ -146,7 +146,23 @@ pub fn mask(span: RegSpan) -> u64 {
 mod tests {
     use super::*;
 
-    use crate::isa::Expr;
+    use crate::event::BlockStep;
+    use crate::isa::{Expr, RegAccess};
+
+    /// A run has a value for each register that is written, if that is no wider than a value, and its step is executed.
+    #[test]
+    fn register_writes_are_numbered_as_their_values() {
+        let write = |offset, size| RegAccess { span: RegSpan { offset, size }, control: false };
+        let writes = vec![write(0, 8), write(16, 16), write(32, 1)];
+        let decoded = Decoded { writes, ..Decoded::unknown(4) };
+        let step = |executed| BlockStep { insn: 0, executed, mem: 0 };
+        let def = BlockDef { steps: vec![step(true), step(false), step(true)], mem: Vec::new() };
+        let mut found = Vec::new();
+        accesses(&def, |_| &decoded, |a| found.push((a.step, a.ordinal, a.value)));
+        let of =
+            |step, first| [(step, 0, Some(first)), (step, 1, None), (step, 2, Some(first + 1))];
+        assert_eq!(found, [of(0, 0), of(2, 2)].concat());
+    }
 
     fn shape(is_write: bool, size: u32) -> MemShape {
         MemShape { is_write, size, operand: MemShape::NO_OPERAND }

@@ -268,7 +268,9 @@ impl<O: Output> Machine<O> {
         std::mem::swap(calls, &mut task.calls);
         std::mem::swap(contexts, &mut task.contexts);
         std::mem::swap(&mut levels.open, &mut task.open);
-        *previous = task.interrupted.previous;
+        // Behind the handler's last step the stack pointer is as behind the task's.
+        let slot = previous.as_ref().and_then(|last| last.slot);
+        *previous = task.interrupted.previous.map(|p| Previous { slot, ..p });
         levels.handler = task.interrupted.handler;
         levels.irregular += 1;
         let before = std::mem::replace(&mut task.interrupted, interrupted.clone());

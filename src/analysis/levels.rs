@@ -131,7 +131,8 @@ impl Levels {
         let of =
             before.as_ref().map_or((number, number, false), |b| (b.number, b.task, b.restored));
         let (number, task, restored) = of;
-        let frame = entry.frame.or(before.as_ref().and_then(|b| b.frame));
+        // It may lie in the frame of another task, to which the handler before was to go back.
+        let frame = before.as_ref().and_then(|b| b.frame).or(entry.frame);
         self.open.push(Interrupted {
             previous,
             handler: self.handler,

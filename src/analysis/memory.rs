@@ -845,6 +845,76 @@ mod tests {
         assert_eq!(memory.ranges(), expected);
     }
 
+    /// Addresses are of the section that came last, until something takes them: byte by byte, on both sides of where
+    /// two pages meet.
+    #[test]
+    fn sections_have_what_nobody_took() {
+        const FIRST: u64 = 0x2000 - 24;
+        let mut below = crate::analysis::random::below(1);
+        for _ in 0..400 {
+            let mut memory = memory(&[]);
+            // By byte: a section, and whether it is of a file.
+            let mut model: [Option<(u32, bool)>; 48] = [None; 48];
+            for number in 0..6 {
+                let from = below(48);
+                let to = from + below((48 - from).min(16));
+                let (first, last) = (FIRST + from, FIRST + to);
+                let here = &mut model[from as usize..=to as usize];
+                // What was touched is found anew.
+                let at = FIRST + below(48);
+                let page = memory.page(at);
+                memory.reach(page, at, 8);
+                match below(4) {
+                    0 => {
+                        memory.unmap(first, last);
+                        here.fill(None);
+                    }
+                    1 => {
+                        memory.map(first, last, false);
+                        here.iter_mut().for_each(|b| *b = b.filter(|(_, of_file)| !of_file));
+                    }
+                    2 => memory.map(first, last, true),
+                    _ => {
+                        let of_file = below(2) == 0;
+                        let (name, via) = (memory.sections.len() as u32, number);
+                        memory.add_sections(vec![SectionRange { first, last, name, via, of_file }]);
+                        here.fill(Some((name, of_file)));
+                    }
+                }
+            }
+            let owner = |at: u64| match at.checked_sub(FIRST) {
+                Some(at) => model.get(at as usize).copied().flatten().map(|(name, _)| name),
+                None => None,
+            };
+            let owned: Vec<(u64, u32)> = memory
+                .owned()
+                .iter()
+                .flat_map(|&(from, to, n)| {
+                    assert!(from <= to, "{from:x} {to:x}");
+                    (from..=to).map(move |at| (at, n))
+                })
+                .collect();
+            let expected: Vec<(u64, u32)> =
+                (FIRST..FIRST + 48).filter_map(|at| Some((at, owner(at)?))).collect();
+            assert_eq!(owned, expected);
+            for number in 0..4 {
+                let pages = || number * PAGE..(number + 1) * PAGE;
+                assert_eq!(memory.sectioned(number), pages().any(|at| owner(at).is_some()));
+            }
+            for at in FIRST - 8..FIRST + 56 {
+                let page = memory.page(at);
+                let (place, len) = memory.reach(page, at, 64);
+                let end = (at - at % PAGE) + PAGE;
+                let same = (at..end.min(at + 64)).take_while(|next| owner(*next) == owner(at));
+                assert_eq!(len, same.count() as u64, "{at:x}");
+                match owner(at) {
+                    Some(name) => assert_eq!(place.place(), Place::Section(name)),
+                    None => assert!(place.is_region()),
+                }
+            }
+        }
+    }
+
     /// Sections that there are have the addresses that they are said to have; of others nothing is known.
     #[test]
     fn what_sections_have_is_resumed() {
@@ -863,7 +933,6 @@ mod tests {
     /// into another memory.
     #[test]
     fn what_is_known_is_what_was_written() {
-        const FIRST: u64 = 0x40_0000;
         const PAGES: u64 = 40;
         let mut below = crate::analysis::random::below(1);
         let writes = |list: &[Version]| -> Vec<(u64, u64)> {
@@ -872,7 +941,7 @@ mod tests {
             all.sort_unstable();
             all
         };
-        for _ in 0..10 {
+        for first in [0x40_0000, 0].into_iter().cycle().take(10) {
             let mut memory = memory(&[]);
             let mut model = vec![0; (PAGES * PAGE) as usize];
             for write in 1..12 {
@@ -880,12 +949,12 @@ mod tests {
                 let from = below(PAGES * PAGE);
                 let most = if below(3) == 0 { 40 * PAGE } else { 50 };
                 let n = (1 + below(most)).min(PAGES * PAGE - from);
-                for (address, n) in memory.fill(FIRST + from, n, cell) {
+                for (address, n) in memory.fill(first + from, n, cell) {
                     memory.put(address, n, cell);
                 }
                 model[from as usize..(from + n) as usize].fill(write);
             }
-            let expected: Vec<_> = (FIRST..).zip(model).filter(|(_, write)| *write != 0).collect();
+            let expected: Vec<_> = (first..).zip(model).filter(|(_, write)| *write != 0).collect();
             let known = memory.known(None);
             assert_eq!(writes(&known), expected);
             assert!(known.iter().all(|(.., cell)| (cell.reader, cell.pair) == (0, 0)));
@@ -893,7 +962,7 @@ mod tests {
             assert!(known.len() < 12 * (PAGES as usize + 4), "{}", known.len());
             let asked: Vec<_> = (0..PAGES + 2)
                 .step_by(3)
-                .map(|page| (FIRST / PAGE + page, below(1 << 31) as usize))
+                .map(|page| (first / PAGE + page, below(1 << 31) as usize))
                 .collect();
             let words = |bits: usize| std::array::from_fn(|i| (bits as u64) << (i % 3) ^ i as u64);
             let pages = asked.iter().map(|&(page, bits)| (page, words(bits))).collect();

@@ -54,6 +54,8 @@ pub mod sums;
 pub mod superblock;
 mod switches;
 #[cfg(test)]
+mod tasks;
+#[cfg(test)]
 mod tests;
 pub mod transfer;
 #[cfg(test)]

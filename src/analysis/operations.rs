@@ -12,7 +12,7 @@ use super::place::PlaceCode;
 use super::reads::Read;
 use super::register_window::{OneRead, ReadSet, RegisterRead};
 use super::repeated_reads::Met;
-use super::saves::{Load, Store};
+use super::saves::{Load, Met as SaveMet, Store};
 use super::segment::Segment;
 use super::shadow::{Cell, access, access_id};
 use super::{Communication, Output};
@@ -426,9 +426,26 @@ impl<O: Output> Machine<O> {
                 self.threads.get(*t).is_some_and(|thread| thread.calls.find(call).is_some())
             };
             let owner = std::iter::once(t).chain(0..self.threads.len()).find(lives_in);
-            if let Some(owner) = owner {
-                self.data.met(&mut self.threads[owner], save, met, seq);
+            match owner {
+                Some(owner) => self.data.met(&mut self.threads[owner], save, met, seq),
+                None => self.settle_waiting(save, met, seq),
             }
+        }
+    }
+
+    /// The same of a save whose instance is of a task that waits.
+    #[cold]
+    fn settle_waiting(&mut self, save: u32, met: SaveMet, seq: u64) {
+        let call = self.data.saves.call(save);
+        for thread in &mut self.threads {
+            let mut waiting = thread.levels.waiting.iter();
+            let Some(i) = waiting.position(|task| task.calls.find(call).is_some()) else {
+                continue;
+            };
+            std::mem::swap(&mut thread.calls, &mut thread.levels.waiting[i].calls);
+            self.data.met(thread, save, met, seq);
+            std::mem::swap(&mut thread.calls, &mut thread.levels.waiting[i].calls);
+            return;
         }
     }
 }

@@ -99,12 +99,11 @@ impl<O: Output> Data<O> {
     pub fn restore(&mut self, thread: &mut Thread, load: &Load) -> bool {
         let Some(frame) = thread.calls.top() else { return false };
         let own = frame.payload.save_mask & mask(load.register) != 0;
-        let maybe = own || !thread.levels.is_empty();
-        if !maybe {
-            return false;
-        }
         let own = if own { self.restored_save(load) } else { None };
-        let Some(index) = own else { return self.restore_across(thread, load) };
+        let Some(index) = own else {
+            // Only a handler gives back what others have saved.
+            return !thread.levels.is_empty() && self.restore_across(thread, load);
+        };
         self.settle(thread);
         let Store { across, framed, .. } = self.saves.list[index as usize].store;
         if across != 0
@@ -118,6 +117,7 @@ impl<O: Output> Data<O> {
             self.give_back(&mut thread.registers, index, piece, load.call);
         }
         self.saves.list[index as usize].pieces = pieces;
+        self.set_pending_since(thread, index);
         let save = &mut self.saves.list[index as usize];
         save.restores += 1;
         save.last_restore = Seq::new(load.seq);
@@ -185,6 +185,28 @@ impl<O: Output> Data<O> {
                 }
             });
             from = to;
+        }
+    }
+
+    /// What the instance has saved of the same versions since: these saves are to know, too, that it
+    /// reads what it was given back.
+    fn set_pending_since(&self, thread: &mut Thread, index: u32) {
+        let Thread { calls, registers, .. } = thread;
+        let saves = calls.top().map_or(&[][..], |top| &top.payload.saves);
+        let Some(place) = saves.iter().rposition(|&i| i == index) else { return };
+        let given = &self.saves.list[index as usize];
+        for &since in &saves[place + 1..] {
+            let save = &self.saves.list[since as usize];
+            let pairs =
+                given.pieces.iter().flat_map(|old| save.pieces.iter().map(move |new| (old, new)));
+            for (old, new) in pairs.filter(|(old, new)| old.cell.write == new.cell.write) {
+                let offset = old.span.offset.max(new.span.offset);
+                let end = old.span.end().min(new.span.end());
+                if offset < end {
+                    let both = RegSpan { offset, size: end - offset };
+                    registers.set_pending(both, save.store.access);
+                }
+            }
         }
     }
 

@@ -4,15 +4,16 @@ use super::access::SaveRule;
 use super::live_in::LiveIn;
 use super::origin::Packed;
 use super::random::{
-    Code, REGISTERS, Random, Rows, Run, options, pass_over, pass_without_blocks, push_runs, same,
-    seeds, sorted,
+    Code, DATA, Insn, Place, REGISTERS, Random, Rows, Run, operand, options, pass_over,
+    pass_without_blocks, plain, push_runs, same, seeds, sorted,
 };
 use super::shadow::Cell;
 use super::state::{SaveState, State, ThreadState};
 use super::wild::wild;
 use super::*;
-use crate::event::{BlockDef, Event};
+use crate::event::{BlockDef, Event, KernelAccess, SystemCall};
 use crate::id::{ActorId, IntervalId};
+use crate::isa::{Decoded, FlowKind, MemOperand};
 use std::collections::BTreeSet;
 
 /// What the runs from `at` on need, and the functions that run there.
@@ -299,4 +300,31 @@ fn a_state_of_another_run_does_not_fit() {
 fn save_of(state: &mut State) -> &mut SaveState {
     let frames = state.threads[1].frames.iter_mut();
     frames.flat_map(|frame| &mut frame.saves).next().expect("a save")
+}
+
+/// What the kernel writes after a state are other writes than those before.
+#[test]
+fn writes_of_the_kernel_go_on_after_a_state() {
+    let insn = |address, memory: Vec<MemOperand>| Insn {
+        address,
+        places: memory.iter().map(|_| Place::Data).collect(),
+        decoded: Decoded { memory, ..plain(FlowKind::Next) },
+    };
+    let load = operand(false, 16, false, None);
+    let insns = vec![insn(0x100, Vec::new()), insn(0x104, Vec::new()), insn(0x108, vec![load])];
+    let blocks = vec![vec![0], vec![1], vec![2]];
+    let functions = vec![0..3];
+    let mut random = Random(1);
+    let code = Code { insns, blocks, functions, has_stub: false, ..Code::new(&mut random) };
+    let write = |at: u32, address| {
+        let access = KernelAccess { is_write: true, address, bytes: 8, source: None };
+        let call = SystemCall { accesses: vec![access], ..SystemCall::default() };
+        (at, Event::SystemCall(Box::new(call)))
+    };
+    let mut run = Run::default();
+    run.block = vec![0, 1, 2];
+    run.thread = vec![0; 3];
+    run.addresses = vec![Vec::new(), Vec::new(), vec![DATA]];
+    run.events = vec![write(1, DATA), write(2, DATA + 8)];
+    assert!(agrees("kernel", &code, &run, SaveRule::Transparent, 2));
 }

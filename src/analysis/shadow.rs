@@ -840,6 +840,30 @@ mod tests {
         }
     }
 
+    /// Wherever saves are pending: whoever reads a byte of these words is to note it, and nobody else but in registers
+    /// that lie in two groups of words.
+    #[test]
+    fn what_is_to_note_is_what_is_pending() {
+        let word = |w: usize| RegSpan { offset: w as u16 * WORD as u16, size: WORD as u16 };
+        for (first, second) in (0..134).flat_map(|w| [(w, w), (w, 0), (w, 64)]) {
+            let mut registers = Registers::new(Model::BYTES);
+            [first, second].into_iter().for_each(|w| registers.set_pending(word(w), 5));
+            for offset in 0..540 {
+                for size in [1, 3, 8, 16] {
+                    let span = RegSpan { offset, size };
+                    let words = words(span);
+                    let expected = words.contains(&first) || words.contains(&second);
+                    let found = registers.is_to_note(span);
+                    let is_one_group = words.start / 64 == (words.end - 1) / 64;
+                    assert!(
+                        found == expected || found && !is_one_group,
+                        "{first} {second} {span:?}"
+                    );
+                }
+            }
+        }
+    }
+
     /// Nothing of readers is lost where words are split and joined: a list of each byte's readers says the same.
     #[test]
     fn readers_are_those_of_each_byte() {

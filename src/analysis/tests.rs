@@ -12,12 +12,15 @@ use crate::isa::{ControlFlow, Decoded, Expr, FlowKind, MemOperand, RegAccess};
 /// Every 256 bytes of code are a function.
 struct Pages;
 
+/// The function that is a stub, in tests that have one.
+const STUB: usize = 0xee;
+
 impl CodeMap for Pages {
     fn function_at(&mut self, address: u64) -> FunctionId {
         FunctionId::at((address >> 8) as usize)
     }
-    fn is_stub(&self, _: FunctionId) -> bool {
-        false
+    fn is_stub(&self, function: FunctionId) -> bool {
+        function.index() == STUB
     }
     fn is_through(&self, _: FunctionId) -> bool {
         false
@@ -100,6 +103,34 @@ fn pass(code: &[(u64, FlowKind, Option<bool>)]) -> Pass<Pages, Rows> {
         });
     }
     pass
+}
+
+/// The same over instructions of 4 bytes, each a block, with what their operands access.
+fn pass_of(mut pass: Pass<Pages, Rows>, code: Vec<(u64, Decoded)>) -> Pass<Pages, Rows> {
+    for (insn, (address, decoded)) in (0..).zip(code) {
+        let shape = |(operand, m): (u8, &MemOperand)| MemShape {
+            is_write: m.is_write,
+            size: m.size,
+            operand,
+        };
+        let mem: Vec<MemShape> = (0..).zip(&decoded.memory).map(shape).collect();
+        pass.add_insn(InsnDef { address, ..InsnDef::default() }, decoded);
+        let steps = vec![BlockStep { insn, executed: true, mem: mem.len() as u16 }];
+        pass.add_block(BlockDef { steps, mem });
+    }
+    pass
+}
+
+/// A plain store of a register into the stack, or a plain load.
+fn moves(is_write: bool, register: RegSpan) -> Decoded {
+    let access = vec![RegAccess { span: register, control: false }];
+    let operand = MemOperand {
+        stack_relative: true,
+        data_register: Some(register),
+        ..MemOperand::plain(is_write, register.size.into(), Expr::Unknown)
+    };
+    let (reads, writes) = if is_write { (access, Vec::new()) } else { (Vec::new(), access) };
+    Decoded { reads, writes, memory: vec![operand], ..instruction(FlowKind::Next) }
 }
 
 fn system_call(is_write: bool, address: u64, bytes: u64, source: Option<&str>) -> Event {
@@ -762,10 +793,11 @@ fn the_kernel_reads_both_sides_of_the_first_stack_pointer() {
 #[test]
 fn flows_of_very_many_writers_are_parts() {
     const WRITERS: u64 = 70_000;
+    let stub = 0x100 * STUB as u64;
     let mut pass = pass(&[
         (0x100, FlowKind::Call, None),
-        (0x200, FlowKind::Next, STORE),
-        (0x204, FlowKind::Return, None),
+        (stub, FlowKind::Next, STORE),
+        (stub + 4, FlowKind::Return, None),
         (0x104, FlowKind::Jump, None),
         (0x108, FlowKind::Jump, LOAD),
     ]);
@@ -778,16 +810,611 @@ fn flows_of_very_many_writers_are_parts() {
     addresses.extend_from_within(..);
     pass.push(&RunBatch { block, addresses, ..RunBatch::default() });
     let summary = pass.finish();
-    let (writer, reader) = (Origin::Step(FunctionId::at(2)), Origin::Step(FunctionId::at(1)));
+    let (writer, reader) = (Origin::Step(FunctionId::at(STUB)), Origin::Step(FunctionId::at(1)));
     let sums: Vec<_> = summary.function_flows.iter().filter(|f| f.writer == writer).collect();
     let [flow] = &sums[..] else { panic!("{sums:?}") };
     let all = 8 * WRITERS;
     assert_eq!(flow.reader, reader);
     let sums = flow.sums;
     assert_eq!((sums.bytes, sums.unique, sums.transfers, sums.addresses), (all, all, WRITERS, all));
+    // The writers are instances of a stub: merged, their caller wrote.
+    let merged = summary.stub_flows.iter().filter(|f| f.reader == reader && f.writer == reader);
+    assert_eq!(merged.map(|f| f.sums.bytes).sum::<u64>(), all);
     let rows = &pass.output().flows;
     assert!(rows.iter().all(|row| row.part) && rows.len() >= WRITERS as usize);
     assert_eq!(rows.iter().map(|row| row.bytes).sum::<u64>(), all);
     let root = pass.output().calls.iter().position(|call| call.parent.is_none()).expect("a root");
     assert_eq!(pass.output().bytes_in[root], Some(all));
+}
+
+/// A register is saved, a part of it again, and restored: who reads it then has read what the save of the part reads
+/// when it is exposed.
+#[test]
+fn a_save_of_a_part_knows_what_is_read_after_a_restore() {
+    let register = RegSpan { offset: 8, size: 8 };
+    let half = RegSpan { size: 4, ..register };
+    let access = || vec![RegAccess { span: register, control: false }];
+    let next = || instruction(FlowKind::Next);
+    let code = vec![
+        (0x100, Decoded { writes: access(), ..instruction(FlowKind::Call) }),
+        (0x200, moves(true, register)),
+        (0x204, moves(true, half)),
+        (0x208, Decoded { writes: access(), ..next() }),
+        (0x20c, moves(false, register)),
+        (0x210, Decoded { reads: access(), ..next() }),
+        (0x214, Decoded { memory: vec![MemOperand::plain(false, 4, Expr::Unknown)], ..next() }),
+    ];
+    let mut pass = pass_of(empty_pass(), code);
+    pass.push(&RunBatch {
+        block: (0..7).collect(),
+        addresses: vec![0x5000, 0x5008, 0x5000, 0x5008],
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    let (writer, reader) = (Origin::Step(FunctionId::at(1)), Origin::Step(FunctionId::at(2)));
+    let flows = summary.function_flows.iter();
+    let flow = flows.clone().find(|f| (f.writer, f.reader) == (writer, reader)).expect("it reads");
+    // Eight bytes are read, and four of them again by the save.
+    assert_eq!((flow.sums.bytes, flow.sums.unique, flow.sums.transfers), (12, 8, 2));
+    let mut saved = pass.output().saved.clone();
+    saved.sort_by_key(|save| save.save);
+    let found = saved.iter().map(|save| (save.restores, save.exposed));
+    assert_eq!(found.collect::<Vec<_>>(), [(1, None), (0, Seq::new(7))]);
+}
+
+/// A pass over what processors with a link register have, of any details.
+fn pass_with(
+    details: Details,
+    register_bytes: usize,
+    frame: Vec<(u64, RegSpan)>,
+) -> Pass<Pages, Rows> {
+    let options = Options { saves: SaveRule::Transparent, details, superblock_after: u32::MAX };
+    let processor = Processor {
+        register_bytes,
+        slot: FrameSlot::StackPointer,
+        link: Some(RegSpan { offset: 48, size: 8 }),
+        frame,
+        long: Vec::new(),
+    };
+    Pass::new(Pages, Rows::default(), options, Vec::new(), processor)
+}
+
+const ALL_DETAILS: [Details; 4] =
+    [Details::Sums, Details::Instances, Details::Crossing, Details::Local];
+
+fn writes(register: RegSpan) -> Decoded {
+    let writes = vec![RegAccess { span: register, control: false }];
+    Decoded { writes, ..instruction(FlowKind::Next) }
+}
+
+fn reads(register: RegSpan) -> Decoded {
+    let reads = vec![RegAccess { span: register, control: false }];
+    Decoded { reads, ..instruction(FlowKind::Next) }
+}
+
+fn entry(frame: Option<u64>, keeps: crate::event::Keeps) -> Event {
+    let entry = crate::event::ExceptionEntry::default();
+    Event::ExceptionEntry(crate::event::ExceptionEntry { frame, keeps, ..entry })
+}
+
+fn sums_between(
+    summary: &summary::Summary,
+    writer: usize,
+    reader: usize,
+) -> Option<sums::PairSums> {
+    let pair = (Origin::Step(FunctionId::at(writer)), Origin::Step(FunctionId::at(reader)));
+    let mut flows = summary.function_flows.iter();
+    flows.find(|f| (f.writer, f.reader) == pair).map(|f| f.sums)
+}
+
+/// What a handler has saved for others is read where a handler loads another value than was stored, and restored where
+/// it loads the same one, though the same instruction has read it before.
+#[test]
+fn a_load_of_another_value_is_no_restore() {
+    use crate::event::Keeps;
+    let register = RegSpan { offset: 8, size: 8 };
+    let elsewhere = |is_write| {
+        let mut decoded = moves(is_write, register);
+        decoded.memory[0].stack_relative = false;
+        decoded
+    };
+    for details in ALL_DETAILS {
+        let code = vec![
+            (0x100, writes(register)),
+            (0x104, instruction(FlowKind::Jump)),
+            (0x200, elsewhere(true)),
+            (0x204, instruction(FlowKind::ExceptionReturn)),
+            (0x300, elsewhere(false)),
+            (0x304, instruction(FlowKind::ExceptionReturn)),
+        ];
+        let mut pass = pass_of(pass_with(details, 64, Vec::new()), code);
+        let back = Event::ExceptionReturn { thread: 0, frame: None };
+        let at = [(2, 4), (5, 7), (8, 10)];
+        let events = at
+            .iter()
+            .flat_map(|&(from, to)| [(from, entry(None, Keeps::None)), (to, back.clone())]);
+        pass.push(&RunBatch {
+            block: vec![0, 1, 2, 3, 1, 4, 5, 1, 4, 5, 1],
+            addresses: vec![0x5000; 3],
+            values: vec![Some(5), Some(6), Some(5)],
+            events: events.collect(),
+            ..RunBatch::default()
+        });
+        let summary = pass.finish();
+        let sums = sums_between(&summary, 1, 3).expect("it is read once");
+        assert_eq!((sums.bytes, sums.unique, sums.transfers), (8, 8, 1), "{details:?}");
+    }
+}
+
+/// Each write of the kernel is one of its own, whatever the processor writes between them: the link register, and the
+/// registers of a task that begins.
+#[test]
+fn writes_of_the_kernel_are_told_apart() {
+    use crate::event::Keeps;
+    let word = |offset| RegSpan { offset, size: 4 };
+    let frame = vec![(0, word(8)), (1, word(12))];
+    let load = MemOperand::plain(false, 24, Expr::Unknown);
+    let code = vec![
+        (0x100, instruction(FlowKind::Next)),
+        (0x200, instruction(FlowKind::ExceptionReturn)),
+        (0x300, instruction(FlowKind::Next)),
+        (0x304, Decoded { memory: vec![load], ..instruction(FlowKind::Next) }),
+    ];
+    let mut pass = pass_of(pass_with(Details::Local, 64, frame), code);
+    let write = |address| system_call(true, address, 8, None);
+    pass.push(&RunBatch {
+        block: vec![0, 1, 2, 3],
+        addresses: vec![0x5000],
+        events: vec![
+            (1, write(0x5000)),
+            (1, entry(Some(0x7000), Keeps::Frame)),
+            (1, write(0x5008)),
+            // Another task, which nobody knows.
+            (2, Event::ExceptionReturn { thread: 0, frame: Some(0x7100) }),
+            (3, write(0x5010)),
+        ],
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    let reader = Origin::Step(FunctionId::at(3));
+    let flows = summary.function_flows.iter().filter(|f| f.reader == reader);
+    let sums: Vec<_> = flows.map(|f| (f.sums.bytes, f.sums.transfers)).collect();
+    assert_eq!(sums, [(24, 3)]);
+}
+
+/// A byte of a register that a handler stores in the frame goes back to that byte.
+#[test]
+fn what_a_handler_stores_in_the_frame_is_of_a_byte() {
+    use crate::event::Keeps;
+    let (register, byte) = (RegSpan { offset: 8, size: 4 }, RegSpan { offset: 9, size: 1 });
+    let store = MemOperand::plain(true, 1, Expr::Unknown);
+    let code = vec![
+        (0x100, writes(register)),
+        (0x104, writes(byte)),
+        (0x200, Decoded { memory: vec![store], ..instruction(FlowKind::Next) }),
+        (0x204, instruction(FlowKind::ExceptionReturn)),
+        (0x108, reads(register)),
+    ];
+    let mut pass = pass_of(pass_with(Details::Local, 64, vec![(2, register)]), code);
+    pass.push(&RunBatch {
+        block: vec![0, 1, 2, 3, 4],
+        addresses: vec![0x7009],
+        events: vec![
+            (2, system_call(true, 0x7000, 32, Some("<exception frame>"))),
+            (2, entry(Some(0x7000), Keeps::Frame)),
+            (4, Event::ExceptionReturn { thread: 0, frame: Some(0x7000) }),
+        ],
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    let row = |row: &Communication| match row.write {
+        Origin::Step(write) => (write.seq.get(), row.address, row.bytes),
+        Origin::Source(_) => (0, row.address, row.bytes),
+    };
+    let found: Vec<_> = pass.output().communications.iter().map(row).collect();
+    assert_eq!(found, [(1, 8, 1), (3, 9, 1), (1, 10, 2)]);
+    // Nobody had read it in the register.
+    let sums = sums_between(&summary, 2, 1).expect("it is read");
+    assert_eq!((sums.bytes, sums.unique, sums.transfers), (1, 1, 1));
+}
+
+/// What lies on both sides of the registers that are kept as recent is written after what was recent of it.
+#[test]
+fn a_register_may_reach_beyond_what_is_recent() {
+    for details in ALL_DETAILS {
+        let last = RegSpan { offset: 120, size: 8 };
+        let wide = RegSpan { size: 16, ..last };
+        let mut pass = pass_with(details, 160, Vec::new());
+        for (i, decoded) in (0..).zip([
+            writes(last),
+            writes(RegSpan { offset: 0, size: 8 }),
+            writes(wide),
+            reads(last),
+        ]) {
+            pass.add_insn(InsnDef { address: 0x100 + 4 * i, ..InsnDef::default() }, decoded);
+        }
+        for insns in [&[0][..], &[1, 2], &[3]] {
+            let step = |insn: &u32| BlockStep { insn: *insn, executed: true, mem: 0 };
+            pass.add_block(BlockDef { steps: insns.iter().map(step).collect(), mem: Vec::new() });
+        }
+        pass.push(&RunBatch { block: vec![0, 1, 2], ..RunBatch::default() });
+        let summary = pass.finish();
+        let sums = sums_between(&summary, 1, 1).expect("it is read");
+        assert_eq!((sums.bytes, sums.unique, sums.transfers), (8, 8, 1), "{details:?}");
+        if details > Details::Sums {
+            let flows: Vec<_> = summary.instruction_flows.iter().map(|f| f.writer).collect();
+            assert_eq!(flows, [Origin::Step(InstructionId::at(2))], "{details:?}");
+        }
+    }
+}
+
+/// A step that was interrupted is tried again behind the handler: that is no transfer of control.
+#[test]
+fn a_step_that_failed_is_tried_again() {
+    use crate::event::Keeps;
+    let code = vec![
+        (0x100, instruction(FlowKind::Next)),
+        (0x200, instruction(FlowKind::ExceptionReturn)),
+        (0x104, instruction(FlowKind::Next)),
+    ];
+    let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code);
+    let back = Event::ExceptionReturn { thread: 0, frame: None };
+    pass.push(&RunBatch {
+        block: vec![0, 1, 0, 2],
+        events: vec![(1, entry(None, Keeps::None)), (2, back)],
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    assert_eq!(summary.signals, 1);
+    assert_eq!(calls(&mut pass), [("root", "open", 0), ("signal", "return", 1)]);
+}
+
+/// What a handler has saved for others is read by a function that is no handler's, whether or not it has saved the same
+/// register itself.
+#[test]
+fn only_handlers_restore_what_others_saved() {
+    use crate::event::Keeps;
+    let register = RegSpan { offset: 8, size: 8 };
+    let mut store = moves(true, register);
+    store.memory[0].stack_relative = false;
+    for (details, saves) in ALL_DETAILS.into_iter().flat_map(|d| [(d, false), (d, true)]) {
+        let code = vec![
+            (0x100, writes(register)),
+            (0x104, instruction(FlowKind::Call)),
+            (0x200, store.clone()),
+            (0x204, instruction(FlowKind::ExceptionReturn)),
+            (0x300, moves(true, register)),
+            (0x304, moves(false, register)),
+        ];
+        let mut pass = pass_of(pass_with(details, 64, Vec::new()), code);
+        let back = Event::ExceptionReturn { thread: 0, frame: None };
+        let (block, addresses) = match saves {
+            true => (vec![0, 2, 3, 1, 4, 5], vec![0x5000, 0x6ff0, 0x5000]),
+            false => (vec![0, 2, 3, 1, 5], vec![0x5000, 0x5000]),
+        };
+        let end = RunEnd { sp: Some(0x7000), linked: false, destination: None };
+        pass.push(&RunBatch {
+            end: vec![end; block.len()],
+            block,
+            addresses,
+            events: vec![(1, entry(None, Keeps::None)), (3, back)],
+            ..RunBatch::default()
+        });
+        let summary = pass.finish();
+        let sums = sums_between(&summary, 1, 3).expect("it is read");
+        assert_eq!((sums.bytes, sums.transfers), (8, 1), "{details:?} {saves}");
+    }
+}
+
+/// Where a return loads its address is stack, though nobody has stored there.
+#[test]
+fn a_return_touches_the_stack() {
+    for details in ALL_DETAILS {
+        let load = MemOperand::plain(false, 8, Expr::Unknown);
+        let load = MemOperand { stack_relative: true, control: true, ..load };
+        let code = vec![
+            (0x100, Decoded { memory: vec![load], ..instruction(FlowKind::Return) }),
+            (0x200, instruction(FlowKind::Next)),
+        ];
+        let mut pass = pass_of(pass_with(details, 64, Vec::new()), code);
+        pass.push(&RunBatch { block: vec![0, 1], addresses: vec![0x7008], ..RunBatch::default() });
+        let summary = pass.finish();
+        let regions: Vec<_> = summary.regions.iter().map(|r| (r.first, r.is_stack)).collect();
+        assert_eq!(regions, [(0x7000, true)], "{details:?}");
+        assert!(summary.function_flows.is_empty());
+    }
+}
+
+/// A save lies in the 8 MiB below the frame top; where that is not known, it is stack relative.
+#[test]
+fn a_save_lies_in_the_frame() {
+    const TOP: u64 = 0x7000_0000;
+    let register = RegSpan { offset: 8, size: 8 };
+    for (sp, address, stack_relative, is_save) in [
+        (Some(TOP), TOP - 8, false, true),
+        (Some(TOP), TOP - 7, true, false),
+        (Some(TOP), TOP, true, false),
+        (Some(TOP), TOP - (8 << 20), false, true),
+        (Some(TOP), TOP - (8 << 20) - 1, true, false),
+        (None, 0x5000, true, true),
+        (None, 0x5000, false, false),
+    ] {
+        let mut store = moves(true, register);
+        store.memory[0].stack_relative = stack_relative;
+        let call = Decoded { writes: writes(register).writes, ..instruction(FlowKind::Call) };
+        let code = vec![(0x100, call), (0x200, store)];
+        let mut pass = pass_of(pass_with(Details::Instances, 64, Vec::new()), code);
+        pass.push(&RunBatch {
+            block: vec![0, 1],
+            addresses: vec![address],
+            end: vec![RunEnd { sp, linked: false, destination: None }; 2],
+            ..RunBatch::default()
+        });
+        pass.finish();
+        let case = (sp, address, stack_relative);
+        assert_eq!(pass.output().saved.len(), usize::from(is_save), "{case:x?}");
+    }
+}
+
+/// What processes begin with is what their parent had when it made them, though the parent writes on; of a process that
+/// nobody is known to have made, all that may be written is inherited.
+#[test]
+fn a_process_begins_with_what_its_parent_had() {
+    for (pid, expected) in [(7, (Some(1), 8)), (8, (None, 8))] {
+        let mut pass = pass(&[(0x100, FlowKind::Jump, STORE), (0x104, FlowKind::Jump, LOAD)]);
+        let ranges = Box::new([(0x5000, 0x1000)]);
+        pass.push(&RunBatch {
+            block: vec![0, 0],
+            addresses: vec![0x5000, 0x5000],
+            events: vec![(1, Event::Fork { pid: 7 })],
+            ..RunBatch::default()
+        });
+        pass.next_process(1);
+        pass.push(&RunBatch {
+            block: vec![1],
+            thread: vec![1],
+            addresses: vec![0x5000],
+            events: vec![(0, Event::ProcessStart), (0, Event::Inherit { pid, ranges })],
+            ..RunBatch::default()
+        });
+        let summary = pass.finish();
+        let row = |row: &Communication| match row.write {
+            Origin::Step(write) => (Some(write.seq.get()), row.bytes),
+            Origin::Source(Source::Named(id)) => {
+                assert_eq!(summary.sources.name(id), origin::Sources::INHERITED);
+                (None, row.bytes)
+            }
+            other => panic!("{other:?}"),
+        };
+        let found: Vec<_> = pass.output().communications.iter().map(row).collect();
+        assert_eq!(found, [expected]);
+        // Nobody has read what the parent itself has.
+        assert_eq!(summary.functions[1].dead_bytes, 16);
+    }
+}
+
+/// Two tasks are interrupted at the same place, and nothing tells which goes on: the return does, which only one of them
+/// can have made.
+#[test]
+fn a_return_tells_which_task_went_on() {
+    use crate::event::Keeps;
+    let code = vec![
+        (0x100, instruction(FlowKind::Call)),
+        (0x104, instruction(FlowKind::Jump)),
+        (0x200, instruction(FlowKind::Call)),
+        (0x204, instruction(FlowKind::Jump)),
+        (0x300, instruction(FlowKind::Next)),
+        (0x304, instruction(FlowKind::Return)),
+        (0x400, instruction(FlowKind::ExceptionReturn)),
+    ];
+    let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code);
+    let exception = |at| {
+        let back = Event::ExceptionReturn { thread: 0, frame: None };
+        [(at, entry(None, Keeps::None)), (at + 1, back)]
+    };
+    pass.push(&RunBatch {
+        // The first task calls, the second one does; the first goes on where both are; then the second.
+        block: vec![0, 4, 6, 2, 4, 6, 5, 1, 6, 5, 3],
+        events: [2, 5, 8].into_iter().flat_map(exception).collect(),
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    let found = calls(&mut pass);
+    let tasks: Vec<_> = found.into_iter().filter(|(kind, ..)| *kind != "signal").collect();
+    let root = ("root", "open", 0);
+    assert_eq!(tasks, [root, ("call", "return", 1), root, ("call", "return", 4)]);
+    // Each task's steps are in its own context.
+    let contexts = summary.contexts.contexts();
+    let mut steps: Vec<_> = contexts
+        .iter()
+        .filter(|(_, c)| c.function != FunctionId::at(4))
+        .map(|(_, c)| {
+            let caller = c.parent.map(|parent| contexts.get(parent).function.index());
+            (c.function.index(), caller, c.figures.calls, c.figures.steps_self)
+        })
+        .collect();
+    steps.sort_unstable();
+    assert_eq!(steps, [(1, None, 1, 2), (2, None, 1, 2), (3, Some(1), 1, 1), (3, Some(2), 1, 3)]);
+    // Between two of its intervals another task ran.
+    assert!(summary.switches > 0);
+}
+
+/// The slot of a call is where it stores, in whichever order the log has its accesses.
+#[test]
+fn a_call_by_a_word_of_the_stack_has_its_own_slot() {
+    for store_first in [true, false] {
+        let operand = |is_write| MemOperand {
+            stack_relative: true,
+            ..MemOperand::plain(is_write, 8, Expr::Unknown)
+        };
+        let mut memory = vec![operand(true), operand(false)];
+        let mut addresses = vec![0x7000, 0x7020];
+        if !store_first {
+            memory.reverse();
+            addresses.reverse();
+        }
+        let code = vec![(0x100, Decoded { memory, ..instruction(FlowKind::Call) })];
+        let mut pass = pass_of(empty_pass(), code);
+        pass.push(&RunBatch { block: vec![0], addresses, ..RunBatch::default() });
+        let previous = pass.machine.threads[0].previous.expect("a step");
+        assert_eq!(previous.slot, Some(0x7000));
+    }
+}
+
+/// The first stack pointer is looked for among the first 2^20 steps, and not further.
+#[test]
+fn the_first_stack_pointer_is_among_the_first_steps() {
+    const STEPS: u32 = 1 << 10;
+    for (before, expected) in [(STEPS - 1, Some(0x7000)), (STEPS, None)] {
+        let mut pass = empty_pass();
+        let load =
+            MemOperand { stack_relative: true, ..MemOperand::plain(false, 8, Expr::Unknown) };
+        let next = || instruction(FlowKind::Next);
+        pass.add_insn(InsnDef { address: 0x100, ..InsnDef::default() }, next());
+        let decoded = Decoded { memory: vec![load], ..next() };
+        pass.add_insn(InsnDef { address: 0x104, ..InsnDef::default() }, decoded);
+        let step = |insn| BlockStep { insn, executed: true, mem: insn as u16 };
+        let nothing = |n| (0..n).map(|_| step(0)).collect::<Vec<_>>();
+        pass.add_block(BlockDef { steps: nothing(STEPS), mem: Vec::new() });
+        let steps = [nothing(before), vec![step(1)]].concat();
+        let mem = vec![MemShape { is_write: false, size: 8, operand: 0 }];
+        pass.add_block(BlockDef { steps, mem });
+        let runs = |n, last| [vec![0; n], last].concat();
+        let batch = |block, addresses| RunBatch { block, addresses, ..RunBatch::default() };
+        assert!(!pass.find_first_sp(&batch(runs(1000, Vec::new()), Vec::new())));
+        assert!(pass.find_first_sp(&batch(runs(23, vec![1]), vec![0x7000])));
+        assert_eq!(pass.first_stack_pointer(), expected, "{before}");
+        // Nor does anything that comes later matter.
+        assert!(pass.find_first_sp(&batch(vec![1], vec![0x9000])));
+        assert_eq!(pass.first_stack_pointer(), expected, "{before}");
+    }
+}
+
+/// A save of which any byte is overwritten is not restored: the load reads it.
+#[test]
+fn a_save_that_is_overwritten_in_part_is_exposed() {
+    for size in [2, 4, 8] {
+        for byte in 0..u64::from(size) {
+            let register = RegSpan { offset: 8, size };
+            let store = MemOperand::plain(true, 1, Expr::Unknown);
+            let code = vec![
+                (0x100, Decoded { writes: writes(register).writes, ..instruction(FlowKind::Call) }),
+                (0x200, moves(true, register)),
+                (0x204, Decoded { memory: vec![store], ..instruction(FlowKind::Next) }),
+                (0x208, moves(false, register)),
+            ];
+            let mut pass = pass_of(empty_pass(), code);
+            pass.push(&RunBatch {
+                block: (0..4).collect(),
+                addresses: vec![0x5000, 0x5000 + byte, 0x5000],
+                ..RunBatch::default()
+            });
+            pass.finish();
+            let saved = &pass.output().saved;
+            let [save] = &saved[..] else { panic!("{saved:?}") };
+            assert_eq!((save.restores, save.exposed), (0, Seq::new(4)), "{size} {byte}");
+        }
+    }
+}
+
+/// A block may have more steps than the quick way of a store can tell: it reads what it stores all the same.
+#[test]
+fn a_store_far_inside_of_a_block_reads_its_register() {
+    let register = RegSpan { offset: 8, size: 8 };
+    for details in ALL_DETAILS {
+        let mut pass = pass_with(details, 64, Vec::new());
+        let insns = [writes(register), instruction(FlowKind::Next), moves(true, register)];
+        for (i, decoded) in (0..).zip(insns) {
+            pass.add_insn(InsnDef { address: 0x100 + 4 * i, ..InsnDef::default() }, decoded);
+        }
+        let step = |insn| BlockStep { insn, executed: true, mem: u16::from(insn == 2) };
+        pass.add_block(BlockDef { steps: vec![step(0)], mem: Vec::new() });
+        let steps = [vec![step(1); 1 << 16], vec![step(2)]].concat();
+        let mem = vec![MemShape { is_write: true, size: 8, operand: 0 }];
+        pass.add_block(BlockDef { steps, mem });
+        pass.push(&RunBatch { block: vec![0, 1], addresses: vec![0x5000], ..RunBatch::default() });
+        let summary = pass.finish();
+        let sums = sums_between(&summary, 1, 1).expect("it is read");
+        assert_eq!((sums.bytes, sums.unique, sums.transfers), (8, 8, 1), "{details:?}");
+        if details > Details::Sums {
+            let flows = summary.instruction_flows.iter().map(|f| (f.writer, f.reader, f.bytes));
+            let expected = (Origin::Step(InstructionId::at(0)), InstructionId::at(2), 8);
+            assert_eq!(flows.collect::<Vec<_>>(), [expected], "{details:?}");
+        }
+    }
+}
+
+/// A handler that has given back itself what it saved goes back to what it interrupted, though another task waits just
+/// where that goes on; if that can not go on there, it is another task.
+#[test]
+fn a_handler_that_restores_what_it_saved_goes_back() {
+    use crate::event::Keeps;
+    let register = RegSpan { offset: 8, size: 8 };
+    let elsewhere = |is_write| {
+        let mut decoded = moves(is_write, register);
+        decoded.memory[0].stack_relative = false;
+        decoded
+    };
+    let code = || {
+        vec![
+            (0x100, writes(register)),
+            (0x104, instruction(FlowKind::Jump)),
+            (0x110, instruction(FlowKind::Next)),
+            (0x114, instruction(FlowKind::Next)),
+            (0x200, instruction(FlowKind::Jump)),
+            (0x300, instruction(FlowKind::ExceptionReturn)),
+            (0x400, elsewhere(true)),
+            (0x404, writes(register)),
+            (0x408, elsewhere(false)),
+            (0x40c, instruction(FlowKind::ExceptionReturn)),
+            (0x500, instruction(FlowKind::Next)),
+        ]
+    };
+    let back = Event::ExceptionReturn { thread: 0, frame: None };
+    let events = |at: &[(u32, u32)]| -> Vec<(u32, Event)> {
+        let both = |&(i, j): &(u32, u32)| [(i, entry(None, Keeps::None)), (j, back.clone())];
+        at.iter().flat_map(both).collect()
+    };
+    let steps = |pass: &Pass<Pages, Rows>| {
+        let mut calls = pass.machine.data.output.calls.clone();
+        calls.retain(|call| call.kind != stack::CallKind::Signal);
+        calls.sort_by_key(|c| c.call);
+        let row = |c: &Call| (c.function.index(), c.kind.name(), c.steps_self);
+        calls.iter().map(row).collect::<Vec<_>>()
+    };
+    // The first task; the second, which waits behind 0x110; the first again, which jumps to 0x114.
+    let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code());
+    pass.push(&RunBatch {
+        block: vec![0, 5, 4, 2, 5, 1, 6, 7, 8, 9, 3],
+        addresses: vec![0x5000, 0x5000],
+        events: events(&[(1, 2), (4, 5), (6, 10)]),
+        ..RunBatch::default()
+    });
+    pass.finish();
+    assert_eq!(steps(&pass), [(1, "root", 3), (2, "root", 1), (1, "tail", 1)]);
+    // It can not go on in another function.
+    let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code());
+    pass.push(&RunBatch {
+        block: vec![0, 6, 7, 8, 9, 10],
+        addresses: vec![0x5000, 0x5000],
+        events: events(&[(1, 5)]),
+        ..RunBatch::default()
+    });
+    pass.finish();
+    assert_eq!(steps(&pass), [(1, "root", 1), (5, "root", 1)]);
+}
+
+/// However many functions there are, each call is of its own.
+#[test]
+fn calls_of_very_many_functions_are_told_apart() {
+    const FUNCTIONS: u64 = 1100;
+    let mut code = vec![(0x100, FlowKind::Call, None), (0x104, FlowKind::Jump, None)];
+    code.extend((0..FUNCTIONS).map(|f| (0x10_0000 + 0x100 * f, FlowKind::Return, None)));
+    let mut pass = pass(&code);
+    let block = (0..3 * FUNCTIONS as u32).flat_map(|i| [0, 2 + i % FUNCTIONS as u32, 1]);
+    pass.push(&RunBatch { block: block.collect(), ..RunBatch::default() });
+    let summary = pass.finish();
+    let called = summary.call_edges.iter().filter(|edge| edge.caller.is_some());
+    let calls: Vec<_> = called.map(|edge| (edge.calls, edge.steps)).collect();
+    assert_eq!(calls, vec![(3, 3); FUNCTIONS as usize]);
 }
