@@ -7,13 +7,13 @@ use super::events::EventRows;
 use super::options::Detail;
 use super::packed::{self, LowRows, PART, Run, Wanted, one_chunk};
 use super::pass::Send;
-use super::rows::{Begun, PassRows};
+use super::rows::{Begun, Ends, PassRows};
 use super::runs::RunRows;
 use super::states;
 use super::unpacked::{Replayed, Used};
 use crate::analysis::origin::Origin;
 use crate::analysis::shadow::{Cell, access};
-use crate::analysis::state::State;
+use crate::analysis::state::{FrameState, State};
 use crate::analysis::{Late, Output, pass::Pass};
 use crate::event::RunBatch;
 use crate::id::{CallId, FunctionId, Seq, ThreadId};
@@ -109,10 +109,10 @@ impl Parts {
         let batches = Rc::new(RefCell::new(Vec::new()));
         let mut output = PassRows::new(sink(&batches), 0..=u64::MAX).number_kinds(1, APART);
         let (rows, local) = (wanted.detail >= Detail::Pairs, wanted.detail == Detail::Full);
+        let ends = wanted.ends.clone().map(|ends| ends.with_stubs(&self.run.code));
         let is_wanted = |late: &Late| {
-            let ends = wanted.ends.as_ref();
-            rows && (local || !late.is_local)
-                && ends.is_none_or(|ends| ends.have(late.reader, late.writer))
+            let has_ends = |ends: &Ends| ends.have(late.reader, late.writer);
+            rows && (local || !late.is_local) && ends.as_ref().is_none_or(has_ends)
         };
         let mut read_before = self.read_before.borrow_mut();
         for Ended { calls, intervals, saves, folded, late } in ended {
@@ -186,8 +186,8 @@ impl Parts {
         self.in_threads(connection, wanted, &new, workers).map(|()| true)
     }
 
-    /// Places of the chunks in which a set of functions runs, or what it wrote is read. Stubs count as it
-    /// while it waits for them.
+    /// Places of the chunks in which a set of functions runs, or what it wrote is read. `stubs`: those that
+    /// it may call, which count as it while it waits for them.
     ///
     /// # Errors
     /// Where a state is damaged.
@@ -195,26 +195,30 @@ impl Parts {
         &self,
         connection: &Connection,
         set: &BTreeSet<FunctionId>,
+        stubs: &BTreeSet<FunctionId>,
     ) -> Result<Vec<usize>, BuildError> {
-        let functions = &self.run.code.functions;
-        let is_stub =
-            |function: &FunctionId| functions.get(function.index()).is_some_and(|f| f.stub);
-        let is_end = |function: &FunctionId| set.contains(function) || is_stub(function);
-        let (mut found, mut ran) = (Vec::new(), false);
+        let has_end = |list: &[FunctionId]| has(list, set) || has(list, stubs);
+        let (mut found, mut may_wait) = (Vec::new(), false);
         for (at, Chunk { first, meets, .. }) in self.chunks.iter().enumerate() {
-            let mut wanted = has(&meets.runs, set) || meets.reads.iter().any(is_end);
-            if ran && !wanted {
-                // A stub that it called goes on.
+            let mut wanted = has(&meets.runs, set) || has_end(&meets.reads);
+            let mut waits = false;
+            if may_wait && !wanted {
                 let state = self.state(connection, at)?;
                 let state = unpack_state(&state)
                     .map_err(|source| BuildError::Chunk { first: *first, source })?;
-                let mut last = state.threads.iter().filter_map(|thread| thread.frames.last());
-                wanted = last.any(|frame| is_end(&frame.function));
+                let is_stub = |frame: &FrameState| stubs.contains(&frame.function);
+                waits = state.threads.iter().any(|thread| {
+                    let last = thread.frames.last();
+                    last.is_some_and(|frame| set.contains(&frame.function))
+                        || thread.frames.iter().any(is_stub)
+                });
+                // A stub that it called goes on, or begins.
+                wanted = waits && has(&meets.runs, stubs);
             }
             if wanted {
                 found.push(at);
             }
-            ran = wanted;
+            may_wait = wanted || waits;
         }
         Ok(found)
     }

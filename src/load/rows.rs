@@ -88,7 +88,7 @@ pub struct EndFilter {
     reads: Spans,
     /// Steps before what is pushed that it may read of, with their functions.
     before: FxHashMap<u64, FunctionId>,
-    /// Those of them that were read, but for the writers'.
+    /// Those of them that were read.
     read: Vec<(u64, FunctionId)>,
 }
 
@@ -102,14 +102,20 @@ pub struct Begun {
 }
 
 impl Ends {
-    /// The ends in the code of a run.
-    pub fn of_code(mut self, code: &RunCode) -> EndFilter {
+    /// With the stubs of a run, where they count as what calls them.
+    pub fn with_stubs(mut self, code: &RunCode) -> Ends {
         if self.either {
             let stubs = code.functions.iter().enumerate().filter(|(_, of)| of.stub);
             let stubs: Vec<FunctionId> = stubs.map(|(i, _)| FunctionId::at(i)).collect();
             self.writers.extend(&stubs);
             self.readers.extend(&stubs);
         }
+        self
+    }
+
+    /// The ends in the code of a run.
+    pub fn of_code(self, code: &RunCode) -> EndFilter {
+        let ends = self.with_stubs(code);
         let inside = |block: &BlockDef, set: &BTreeSet<FunctionId>| {
             let mut found = Inside::new();
             for (step, of) in (0..).zip(&block.steps) {
@@ -123,10 +129,10 @@ impl Ends {
             }
             found
         };
-        let of = |block| [inside(block, &self.writers), inside(block, &self.readers)];
+        let of = |block| [inside(block, &ends.writers), inside(block, &ends.readers)];
         let blocks = code.blocks.iter().map(of).collect();
         EndFilter {
-            ends: self,
+            ends,
             blocks,
             writes: Spans::default(),
             reads: Spans::default(),
@@ -178,7 +184,7 @@ impl EndFilter {
         let is_writer = before.is_some_and(|(_, of)| self.ends.writers.contains(&of));
         let writes = || write.map_or(!self.ends.either, |seq| is_writer || self.writes.has(seq));
         let wanted = if self.ends.either { reads || writes() } else { reads && writes() };
-        if wanted && !is_writer {
+        if wanted {
             self.read.extend(before);
         }
         wanted
@@ -253,7 +259,7 @@ impl<F: FnMut(Batch)> PassRows<F> {
         }
     }
 
-    /// Steps before the part that it read, with their functions, but for wanted writers.
+    /// Steps before the part that it read, with their functions.
     pub fn read_before(&mut self) -> Vec<(u64, FunctionId)> {
         self.only.as_mut().map(|only| std::mem::take(&mut only.read)).unwrap_or_default()
     }

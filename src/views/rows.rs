@@ -7,6 +7,7 @@ use crate::load::Detail;
 use crate::load::packed::{self, Wanted};
 use crate::load::parts::Parts;
 use crate::load::rows::Ends;
+use crate::query::each;
 use crate::replay::crossing::Calls;
 use crate::store::SCHEMA;
 use duckdb::Connection;
@@ -85,7 +86,7 @@ impl Touched {
     ) -> Result<Option<Touched>, ViewError> {
         let wanted = crossing(set);
         let Some(parts) = Parts::open(connection, &wanted)? else { return Ok(None) };
-        let chunks = parts.of_set(connection, set)?;
+        let chunks = parts.of_set(connection, set, &stubs_of(connection, set)?)?;
         // A number of a step is less than a column holds.
         let bounds = |at: &usize| {
             let chunk = &parts.chunks()[*at];
@@ -111,6 +112,33 @@ impl Touched {
                 return Ok(calls);
             }
         }
+    }
+}
+
+/// Stubs that functions of a set may call, or go on to in their places: of these the caller's caller is
+/// the parent.
+fn stubs_of(
+    connection: &Connection,
+    set: &BTreeSet<FunctionId>,
+) -> Result<BTreeSet<FunctionId>, ViewError> {
+    let sql = "SELECT caller_function_id, callee_function_id, function_symbol.kind = 'stub' FROM call_edge
+               JOIN function_symbol ON function_id = callee_function_id WHERE caller_function_id IS NOT NULL";
+    let mut edges: Vec<(FunctionId, FunctionId, bool)> = Vec::new();
+    each(connection, sql, &[], |r| {
+        edges.push((r.get(0)?, r.get(1)?, r.get(2)?));
+        Ok(())
+    })?;
+    let called = edges.iter().filter(|(_, callee, _)| set.contains(callee));
+    let callers: BTreeSet<FunctionId> = called.map(|(caller, ..)| *caller).collect();
+    let mut stubs = BTreeSet::new();
+    loop {
+        let may_call = |f| set.contains(f) || callers.contains(f) || stubs.contains(f);
+        let found = edges.iter().filter(|(caller, _, is_stub)| *is_stub && may_call(caller));
+        let found: BTreeSet<FunctionId> = found.map(|(_, stub, _)| *stub).collect();
+        if found.is_subset(&stubs) {
+            return Ok(stubs);
+        }
+        stubs.extend(found);
     }
 }
 

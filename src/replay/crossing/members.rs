@@ -1,7 +1,7 @@
 //! Which call instances a set of functions has, and how it is entered.
 
 use super::super::chunks::Chunks;
-use super::super::error::{ReplayError, slot};
+use super::super::error::ReplayError;
 use super::super::window::column;
 use crate::id::{CallId, FunctionId, ThreadId};
 use duckdb::Connection;
@@ -160,72 +160,91 @@ fn switched(intervals: &[Span], switches: &[Switch]) -> Vec<Span> {
     spans
 }
 
-/// Calls in order of their ids.
-pub struct Calls(Vec<Option<Call>>);
+/// Calls in order of their ids: of some parts of a run, or all.
+#[derive(Default)]
+pub struct Calls {
+    ids: Vec<CallId>,
+    /// One for each id.
+    list: Vec<Call>,
+}
 
 impl Calls {
-    /// Those that `parts` of the run have to do with, which came from one that is not there.
-    pub fn missing(&self, parts: &[(i64, i64)]) -> BTreeSet<CallId> {
-        let Calls(calls) = self;
-        let is_met = |call: &Call| {
-            let at = parts.partition_point(|(_, last)| *last < call.first);
-            parts.get(at).is_some_and(|(first, _)| *first <= call.last)
-        };
-        let mut wanted = vec![false; calls.len()];
-        let mut missing = BTreeSet::new();
-        // Calls come before what they call.
-        for (i, call) in calls.iter().enumerate().rev() {
-            let Some(call) = call.filter(|call| wanted[i] || is_met(call)) else { continue };
-            let Some(from) = call.from else { continue };
-            match calls.get(from.index()) {
-                Some(Some(_)) => wanted[from.index()] = true,
-                _ => _ = missing.insert(from),
-            }
-        }
-        missing
-    }
-
     /// All that the database has.
     ///
     /// # Errors
     /// Where it is damaged.
     pub fn read(connection: &Connection) -> Result<Calls, ReplayError> {
-        read_calls(connection).map(Calls)
+        let mut found: Vec<(CallId, Call)> = Vec::new();
+        let sql = include_str!("../../../queries/report/cut_calls.sql");
+        let mut statement = connection.prepare(sql)?;
+        for batch in statement.query_arrow([])? {
+            let ids = |index| column::<Int32Array>(&batch, index, CALL, "an id");
+            let (call, function, from, thread) = (ids(0)?, ids(1)?, ids(2)?, ids(3)?);
+            let flag = |index| column::<BooleanArray>(&batch, index, CALL, "kind or ending");
+            let (is_stub, is_open) = (flag(4)?, flag(5)?);
+            let seq = |index| column::<Int64Array>(&batch, index, CALL, "a number of steps");
+            let (first, last, steps) = (seq(6)?, seq(7)?, seq(8)?);
+            for i in 0..batch.num_rows() {
+                let call = id(CallId::from_column, call.value(i), "call")?;
+                let of = Call {
+                    function: id(FunctionId::from_column, function.value(i), "function")?,
+                    from: from.is_valid(i).then(|| CallId::from_column(from.value(i))).flatten(),
+                    thread: id(ThreadId::from_column, thread.value(i), "thread")?,
+                    is_stub: is_stub.value(i),
+                    is_open: is_open.value(i),
+                    first: first.value(i),
+                    last: last.value(i),
+                    steps: u64::try_from(steps.value(i)).unwrap_or(0),
+                };
+                found.push((call, of));
+            }
+        }
+        if !found.is_sorted_by_key(|(id, _)| *id) {
+            found.sort_by_key(|(id, _)| *id);
+        }
+        found.dedup_by_key(|(id, _)| *id);
+        let (ids, list) = found.into_iter().unzip();
+        Ok(Calls { ids, list })
     }
-}
 
-fn read_calls(connection: &Connection) -> Result<Vec<Option<Call>>, ReplayError> {
-    let mut calls: Vec<Option<Call>> = Vec::new();
-    let sql = include_str!("../../../queries/report/cut_calls.sql");
-    let mut statement = connection.prepare(sql)?;
-    for batch in statement.query_arrow([])? {
-        let ids = |index| column::<Int32Array>(&batch, index, CALL, "an id");
-        let (call, function, from, thread) = (ids(0)?, ids(1)?, ids(2)?, ids(3)?);
-        let flag = |index| column::<BooleanArray>(&batch, index, CALL, "kind or ending");
-        let (is_stub, is_open) = (flag(4)?, flag(5)?);
-        let seq = |index| column::<Int64Array>(&batch, index, CALL, "a number of steps");
-        let (first, last, steps) = (seq(6)?, seq(7)?, seq(8)?);
-        for i in 0..batch.num_rows() {
-            let number = id(CallId::from_column, call.value(i), "call")?;
-            *slot(&mut calls, number.index(), "call")? = Some(Call {
-                function: id(FunctionId::from_column, function.value(i), "function")?,
-                from: from.is_valid(i).then(|| CallId::from_column(from.value(i))).flatten(),
-                thread: id(ThreadId::from_column, thread.value(i), "thread")?,
-                is_stub: is_stub.value(i),
-                is_open: is_open.value(i),
-                first: first.value(i),
-                last: last.value(i),
-                steps: u64::try_from(steps.value(i)).unwrap_or(0),
-            });
+    /// The place of a call in the list.
+    fn place(&self, id: CallId) -> Option<usize> {
+        // Of all calls each has its own.
+        match self.ids.get(id.index()) {
+            Some(&there) if there == id => Some(id.index()),
+            _ => self.ids.binary_search(&id).ok(),
         }
     }
-    Ok(calls)
+
+    /// Each with its id.
+    fn each(&self) -> impl DoubleEndedIterator<Item = (CallId, &Call)> + ExactSizeIterator {
+        self.ids.iter().copied().zip(&self.list)
+    }
+
+    /// Those that `parts` of the run have to do with, which came from one that is not there.
+    pub fn missing(&self, parts: &[(i64, i64)]) -> BTreeSet<CallId> {
+        let is_met = |call: &Call| {
+            let at = parts.partition_point(|(_, last)| *last < call.first);
+            parts.get(at).is_some_and(|(first, _)| *first <= call.last)
+        };
+        let mut wanted = vec![false; self.list.len()];
+        let mut missing = BTreeSet::new();
+        // Calls come before what they call.
+        for (i, call) in self.list.iter().enumerate().rev() {
+            let Some(from) = call.from.filter(|_| wanted[i] || is_met(call)) else { continue };
+            match self.place(from) {
+                Some(at) => wanted[at] = true,
+                None => _ = missing.insert(from),
+            }
+        }
+        missing
+    }
 }
 
 impl Members {
     pub fn find(
         connection: &Connection,
-        Calls(calls): &Calls,
+        calls: &Calls,
         (set, callees): (&BTreeSet<FunctionId>, Callees),
         parts: Parts,
     ) -> Result<Members, ReplayError> {
@@ -242,17 +261,17 @@ impl Members {
     /// Where the database is damaged.
     pub fn of_calls(
         connection: &Connection,
-        Calls(calls): &Calls,
+        calls: &Calls,
         function: FunctionId,
         parts: Parts,
     ) -> Result<Members, ReplayError> {
         let mut members = Members::default();
-        let mut places: Vec<Place> = Vec::with_capacity(calls.len());
-        for (i, call) in calls.iter().enumerate() {
+        let mut places: Vec<Place> = Vec::with_capacity(calls.list.len());
+        for (id, call) in calls.each() {
             let mut place = Place::default();
-            if let Some(call) = call.filter(|call| call.function == function) {
+            if call.function == function {
                 members.entries.push(Entry {
-                    call: CallId::at(i),
+                    call: id,
                     function,
                     caller: None,
                     first: call.first,
@@ -279,7 +298,7 @@ impl Members {
         folds_stubs: bool,
     ) -> Result<(Members, Vec<u32>), ReplayError> {
         let (mut members, mut of_entry) = (Members::default(), Vec::new());
-        let calls = read_calls(connection)?;
+        let calls = Calls::read(connection)?;
         let mut merged: FxHashMap<CallId, CallId> = FxHashMap::default();
         if folds_stubs {
             let sql = "SELECT call_id, into_call_id FROM folded_call WHERE into_call_id < call_id";
@@ -289,15 +308,12 @@ impl Members {
                 merged.insert(r.get(0)?, r.get(1)?);
             }
         }
-        let mut places: Vec<Place> = Vec::with_capacity(calls.len());
-        for (i, call) in calls.iter().enumerate() {
-            let Some(call) = call else {
-                places.push(Place::default());
-                continue;
-            };
+        let mut places: Vec<Place> = Vec::with_capacity(calls.list.len());
+        for (id, call) in calls.each() {
             // Calls come before what they call.
-            let entry_of = |id: CallId| places.get(id.index()).map_or(0, |place| place.entry);
-            let into = merged.get(&CallId::at(i)).map(|&into| entry_of(into));
+            let place_of = |id: CallId| places.get(calls.place(id)?).copied();
+            let entry_of = |id: CallId| place_of(id).map_or(0, |place| place.entry);
+            let into = merged.get(&id).map(|&into| entry_of(into));
             let from = call.from.map_or(0, entry_of);
             let node = nodes.get(&call.function).copied();
             // There are fewer entries than calls.
@@ -309,7 +325,7 @@ impl Members {
             } else if let Some(node) = node {
                 of_entry.push(node);
                 members.entries.push(Entry {
-                    call: CallId::at(i),
+                    call: id,
                     function: call.function,
                     caller: None,
                     first: call.first,
@@ -335,27 +351,18 @@ impl Members {
     }
 
     /// Finds which calls are in the set, and by which entry.
-    fn place(
-        &mut self,
-        calls: &[Option<Call>],
-        set: &BTreeSet<FunctionId>,
-        callees: Callees,
-    ) -> Vec<Place> {
-        let mut places: Vec<Place> = Vec::with_capacity(calls.len());
-        for (i, call) in calls.iter().enumerate() {
-            let Some(call) = call else {
-                places.push(Place::default());
-                continue;
-            };
+    fn place(&mut self, calls: &Calls, set: &BTreeSet<FunctionId>, callees: Callees) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::with_capacity(calls.list.len());
+        for (id, call) in calls.each() {
             // Calls come before what they call.
-            let index = call.from.map(CallId::index);
-            let from = index.and_then(|from| places.get(from)).copied().unwrap_or_default();
+            let at = call.from.and_then(|from| calls.place(from));
+            let from = at.and_then(|from| places.get(from)).copied().unwrap_or_default();
             let follows = callees == Callees::Inside || call.is_stub;
             let is_member = set.contains(&call.function) || follows && from.entry > 0;
             if is_member && from.entry == 0 {
-                let caller = index.and_then(|from| Some((*calls.get(from)?)?.function));
+                let caller = at.and_then(|from| Some(calls.list.get(from)?.function));
                 self.entries.push(Entry {
-                    call: CallId::at(i),
+                    call: id,
                     function: call.function,
                     caller,
                     first: call.first,
@@ -383,7 +390,7 @@ impl Members {
     fn read_spans(
         &mut self,
         connection: &Connection,
-        calls: &[Option<Call>],
+        calls: &Calls,
         places: &[Place],
         parts: Parts,
     ) -> Result<(), ReplayError> {
@@ -393,8 +400,8 @@ impl Members {
             let start = column::<Int64Array>(&batch, 0, FLOW, "start_seq")?;
             let call = column::<Int32Array>(&batch, 1, FLOW, "call_id")?;
             for i in 0..batch.num_rows() {
-                let index = CallId::from_column(call.value(i)).map(CallId::index);
-                let found = index.and_then(|i| Some(((*calls.get(i)?)?, places.get(i)?)));
+                let at = CallId::from_column(call.value(i)).and_then(|id| calls.place(id));
+                let found = at.and_then(|i| Some((calls.list.get(i)?, places.get(i)?)));
                 let Some((call, place)) = found else { continue };
                 let function = (place.entry == 0).then_some(call.function);
                 let (entry, thread) = (place.entry, call.thread);
