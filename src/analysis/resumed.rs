@@ -313,7 +313,7 @@ fn writes_of_the_kernel_go_on_after_a_state() {
     let load = operand(false, 16, false, None);
     let insns = vec![insn(0x100, Vec::new()), insn(0x104, Vec::new()), insn(0x108, vec![load])];
     let blocks = vec![vec![0], vec![1], vec![2]];
-    let functions = vec![0..3];
+    let functions = std::iter::once(0..3).collect();
     let mut random = Random(1);
     let code = Code { insns, blocks, functions, has_stub: false, ..Code::new(&mut random) };
     let write = |at: u32, address| {

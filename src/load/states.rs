@@ -268,7 +268,7 @@ fn begin(
     let step = |cell: &Cell| Some((access(cell.write)?.seq.get(), function(cell, insns)?));
     Ok(Begun {
         first,
-        known: state.iter().flat_map(|state| cells(state)).filter_map(step).collect(),
+        known: state.iter().flat_map(cells).filter_map(step).collect(),
         state: state.map_or_else(|| Ok(Vec::new()), |state| pack_state(&state)).map_err(io)?,
         events: pack_events(&other_events(runs, last)).map_err(io)?,
         meets,
