@@ -11,12 +11,11 @@ use super::pass::Send;
 use super::places::Places;
 use super::rows::{Ends, PassRows};
 use super::runs::RunRows;
-use super::states;
 use super::unpacked::Replayed;
 use crate::analysis::access::SaveRule;
 use crate::analysis::pass::Pass;
 use crate::analysis::{self, CodeMap, Details, Output, Summary, superblock};
-use crate::event::RunBatch;
+use crate::event::{Event, RunBatch};
 use crate::id::{FunctionId, InstructionId};
 use crate::store::StoreError;
 use crate::store::chunk::{ChunkError, Runs, Shape, unpack};
@@ -479,7 +478,7 @@ impl LowRows<'_> {
         let end = pass.next_seq();
         for (run, event) in &batch.events {
             let before = starts.get(*run as usize).map_or(end, |(start, _)| *start);
-            if !self.heap_only || states::is_of_heap(event) {
+            if !self.heap_only || is_of_heap(event) {
                 self.events.add(event, before - 1);
             }
         }
@@ -519,6 +518,11 @@ impl LowRows<'_> {
             }
         });
     }
+}
+
+/// Whether an event is told by its chunk only: there may be as many as calls.
+pub(super) fn is_of_heap(event: &Event) -> bool {
+    matches!(event, Event::Allocation(_) | Event::Free { .. } | Event::Reallocation { .. })
 }
 
 /// The first step of each run of a batch, with its block.

@@ -329,13 +329,8 @@ fn allocated(runs: &Runs, last: u64) -> Vec<(u64, u64, u64)> {
     allocated.collect()
 }
 
-/// Whether an event is told by its chunk only: there may be as many as calls.
-pub(super) fn is_of_heap(event: &Event) -> bool {
-    matches!(event, Event::Allocation(_) | Event::Free { .. } | Event::Reallocation { .. })
-}
-
 /// The others.
 fn other_events(runs: &Runs, last: u64) -> Vec<(u64, Event)> {
-    let others = events(runs, last).filter(|(_, event)| !is_of_heap(event));
+    let others = events(runs, last).filter(|(_, event)| !packed::is_of_heap(event));
     others.map(|(seq, event)| (seq, event.clone())).collect()
 }
