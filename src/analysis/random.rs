@@ -207,6 +207,22 @@ fn middle(random: &mut Random) -> (Decoded, Vec<Place>) {
 }
 
 impl Code {
+    /// Adds a function of these blocks, whose accesses are of data.
+    pub(super) fn add_function(&mut self, blocks: impl IntoIterator<Item = Vec<Decoded>>) {
+        let (first, mut at) = (self.blocks.len(), 0x100 * (self.functions.len() as u64 + 1));
+        for list in blocks {
+            let mut block = Vec::new();
+            for decoded in list {
+                block.push(self.insns.len() as u32);
+                let places = decoded.memory.iter().map(|_| Place::Data).collect();
+                self.insns.push(Insn { address: at, decoded, places });
+                at += 4;
+            }
+            self.blocks.push(block);
+        }
+        self.functions.push(first..self.blocks.len());
+    }
+
     pub(super) fn new(random: &mut Random) -> Code {
         let mut code = Code {
             insns: Vec::new(),

@@ -5,8 +5,8 @@ use super::access::SaveRule;
 use super::pass::{FrameSlot, Processor};
 use super::place::PlaceCode;
 use super::random::{
-    Code, FUNCTIONS, Insn, Place, REGISTERS, Random, Rows, Run, name, operand, options, plain, ran,
-    same, seeds, sorted, ways_agree,
+    Code, FUNCTIONS, REGISTERS, Random, Rows, Run, name, operand, options, plain, ran, same, seeds,
+    sorted, ways_agree,
 };
 use super::summary::Summary;
 use super::*;
@@ -61,20 +61,7 @@ fn add_handlers(code: &mut Code) -> Handlers {
         ],
     ];
     let first = code.blocks.len() as u32;
-    for (function, blocks) in (FUNCTIONS..).zip(functions) {
-        let (begin, mut at) = (code.blocks.len(), 0x100 * (function as u64 + 1));
-        for list in blocks {
-            let mut block = Vec::new();
-            for decoded in list {
-                block.push(code.insns.len() as u32);
-                let places = decoded.memory.iter().map(|_| Place::Data).collect();
-                code.insns.push(Insn { address: at, decoded, places });
-                at += 4;
-            }
-            code.blocks.push(block);
-        }
-        code.functions.push(begin..code.blocks.len());
-    }
+    functions.into_iter().for_each(|blocks| code.add_function(blocks));
     Handlers {
         stores: first,
         loads: first + 1,

@@ -6,8 +6,8 @@ use super::access::SaveRule;
 use super::pass::{FrameSlot, Processor};
 use super::place::{PlaceCode, SectionRange};
 use super::random::{
-    Code, DATA, FUNCTIONS, Given, Insn, Place, REGISTERS, Random, Run, described, name, operand,
-    options, plain, ran, same, seeds, span,
+    Code, DATA, Given, Insn, Place, REGISTERS, Random, Run, described, name, operand, options,
+    plain, ran, same, seeds, span,
 };
 use super::summary::Summary;
 use super::*;
@@ -45,25 +45,12 @@ fn add_handler(code: &mut Code) -> Handler {
         memory: vec![operand(false, 8, false, Some(register(r)))],
         ..plain(FlowKind::Next)
     };
-    let first = code.blocks.len();
-    let mut at = 0x100 * (FUNCTIONS as u64 + 1);
-    let lists: [Vec<Decoded>; 3] = [
+    let at = code.blocks.len() as u32;
+    code.add_function([
         TAKEN.iter().map(store).collect(),
         TAKEN.iter().map(load).collect(),
         vec![plain(FlowKind::ExceptionReturn)],
-    ];
-    for list in lists {
-        let mut block = Vec::new();
-        for decoded in list {
-            block.push(code.insns.len() as u32);
-            let places = decoded.memory.iter().map(|_| Place::Data).collect();
-            code.insns.push(Insn { address: at, decoded, places });
-            at += 4;
-        }
-        code.blocks.push(block);
-    }
-    code.functions.push(first..code.blocks.len());
-    let at = first as u32;
+    ]);
     Handler { stores: at, loads: at + 1, back: at + 2 }
 }
 

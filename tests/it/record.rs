@@ -1,7 +1,8 @@
 //! `addfg record`: programs with all that they have, run by one command.
 
 use crate::common::{
-    Scratch, command, have, make, ok, open, printed, repository, rows, said, shared, utf8,
+    Scratch, build, command, have, make, ok, open, printed, repository, rows, said, shared,
+    skipped, utf8,
 };
 use crate::emulators::takes_plugins;
 use crate::{stream, verify, views};
@@ -331,6 +332,34 @@ fn a_program_outlives_addfg() {
     if have("qemu-x86_64") && takes_plugins("qemu-x86_64") {
         outlives(&scratch, "qemu", &["--qemu", "qemu-x86_64"], &program);
     }
+}
+
+/// Where no database can be made of it, the recording is left, and can be built.
+#[test]
+fn a_recording_without_a_database_is_left() {
+    if !have("valgrind") || !have("gcc") {
+        return skipped("a recording without a database: needs valgrind and gcc");
+    }
+    let scratch = Scratch::new("record-left");
+    let (source, program) = (scratch.path("loop.c"), scratch.path("loop"));
+    let text = "volatile unsigned a[4096]; int main(void) {
+        unsigned s = 7;
+        for (int i = 0; i < 900000; i++) { s = s * 1103515245 + 12345; a[s >> 20] += s; }
+        return 0; }";
+    std::fs::write(&source, text).unwrap();
+    make("gcc", &source, &["-O1"], &program);
+    let db = scratch.path("run.duckdb");
+    let failed = record(&["--memory-limit", "1", "-o", utf8(&db)], &[utf8(&program)]);
+    assert_eq!(failed.status.code(), Some(2), "{}", said(&failed));
+    let names = std::fs::read_dir(&scratch.0).unwrap().map(|e| e.unwrap().path());
+    let left: Vec<PathBuf> = names.filter(|path| utf8(path).ends_with(".part")).collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(said(&failed).contains(utf8(&left[0])), "{}", said(&failed));
+    assert!(!db.exists());
+    let (code, text) = build(&db, &[&left[0]], &["--detail", "summary"]);
+    assert_eq!(code, 0, "{text}");
+    let steps: u64 = rows(&db, "SELECT max(last_seq) FROM run_chunk")[0].parse().unwrap();
+    assert!(steps > 900_000 * 5, "{steps}");
 }
 
 fn outlives(scratch: &Scratch, name: &str, options: &[&str], program: &Path) {

@@ -226,7 +226,8 @@ fn addresses_at_the_end_of_the_address_space_survive() {
 /// Temporary tables and views that queries need, in words of both engines.
 const NEEDS: &str = "
     CREATE TEMP TABLE call_partner AS
-        SELECT d.reader_call_id AS call_id, true AS reads, d.writer_function_id AS other, d.bytes FROM dataflow d;
+        SELECT reader_call_id AS call_id, true AS reads, writer_function_id AS other, bytes FROM dataflow UNION ALL
+        SELECT writer_call_id, false, reader_function_id, bytes FROM dataflow WHERE writer_call_id IS NOT NULL;
     CREATE TEMP TABLE merged AS SELECT call_id, into_call_id, steps_self FROM folded_call WHERE into_call_id <> call_id;
     CREATE TEMP TABLE merged_function AS SELECT DISTINCT function_id FROM folded_call;
     CREATE TEMP TABLE near AS SELECT CAST(call_id AS BIGINT) AS node, 0 AS distance FROM function_call
