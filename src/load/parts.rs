@@ -19,7 +19,7 @@ use crate::event::RunBatch;
 use crate::id::{CallId, FunctionId, Seq, ThreadId};
 use crate::store::chunk::ChunkError;
 use crate::store::run_code::RunCode;
-use crate::store::run_state::{Ended, Meets, Part, unpack_events, unpack_state};
+use crate::store::run_state::{Ended, Meets, Part, unpack_state};
 use crate::store::table::{Batch, Destination, Tables, fill};
 use crate::store::tables::Allocation;
 use duckdb::Connection;
@@ -365,10 +365,7 @@ impl Parts {
 fn add_events(connection: &Connection) -> Result<(), BuildError> {
     let batches = Rc::new(RefCell::new(Vec::new()));
     let mut rows = EventRows::new(sink(&batches), true);
-    for (first, data) in Part::Events.all(connection)? {
-        let events = unpack_events(&data).map_err(|source| BuildError::Chunk { first, source })?;
-        events.iter().for_each(|(seq, event)| rows.add(event, *seq));
-    }
+    states::each_event(connection, |seq, event| rows.add(event, seq))?;
     rows.finish();
     append(connection, batches.take())
 }

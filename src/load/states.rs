@@ -17,7 +17,7 @@ use crate::event::{BlockDef, Event, RunBatch};
 use crate::id::{ActorId, FunctionId};
 use crate::store::StoreError;
 use crate::store::chunk::Runs;
-use crate::store::run_state::{Ended, Meets, Part, pack_events, pack_state};
+use crate::store::run_state::{Ended, Meets, Part, pack_events, pack_state, unpack_events};
 use crate::store::table::fill;
 use duckdb::Connection;
 use rustc_hash::FxHashSet;
@@ -265,12 +265,14 @@ fn begin(
         processes: used.processes as u32,
         allocated: allocated(runs, last),
     };
+    let events: Vec<(u64, Event)> =
+        others(runs, last).map(|(seq, event)| (seq, event.clone())).collect();
     let step = |cell: &Cell| Some((access(cell.write)?.seq.get(), function(cell, insns)?));
     Ok(Begun {
         first,
         known: state.iter().flat_map(cells).filter_map(step).collect(),
         state: state.map_or_else(|| Ok(Vec::new()), |state| pack_state(&state)).map_err(io)?,
-        events: pack_events(&other_events(runs, last)).map_err(io)?,
+        events: pack_events(&events).map_err(io)?,
         meets,
     })
 }
@@ -320,6 +322,28 @@ fn events(runs: &Runs, last: u64) -> impl Iterator<Item = (u64, &Event)> {
     runs.events.iter().map(move |(at, event)| (seq(*at), event))
 }
 
+/// Gives each event of the run but for those of the heap, with the last step before it.
+pub(super) fn each_event(
+    connection: &Connection,
+    mut take: impl FnMut(u64, &Event),
+) -> Result<(), BuildError> {
+    if are_made(connection)? {
+        for (first, data) in Part::Events.all(connection)? {
+            let events = unpack_events(&data);
+            let events = events.map_err(|source| BuildError::Chunk { first, source })?;
+            events.iter().for_each(|(seq, event)| take(*seq, event));
+        }
+        return Ok(());
+    }
+    let mut statement = connection.prepare("SELECT last_seq FROM run_chunk ORDER BY first_seq")?;
+    let last = statement.query_map([], |r| r.get(0))?.collect::<duckdb::Result<Vec<u64>>>()?;
+    let mut last = last.into_iter();
+    each_chunk(connection, |_, runs| {
+        others(&runs, last.next().unwrap_or(0)).for_each(|(seq, event)| take(seq, event));
+        Ok(())
+    })
+}
+
 /// What is allocated in a chunk.
 fn allocated(runs: &Runs, last: u64) -> Vec<(u64, u64, u64)> {
     let allocated = events(runs, last).filter_map(|(seq, event)| match event {
@@ -330,7 +354,6 @@ fn allocated(runs: &Runs, last: u64) -> Vec<(u64, u64, u64)> {
 }
 
 /// The others.
-fn other_events(runs: &Runs, last: u64) -> Vec<(u64, Event)> {
-    let others = events(runs, last).filter(|(_, event)| !packed::is_of_heap(event));
-    others.map(|(seq, event)| (seq, event.clone())).collect()
+fn others(runs: &Runs, last: u64) -> impl Iterator<Item = (u64, &Event)> {
+    events(runs, last).filter(|(_, event)| !packed::is_of_heap(event))
 }

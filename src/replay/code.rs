@@ -153,6 +153,15 @@ impl Code {
         Code::read(connection, parts)
     }
 
+    /// The same for what asks for what happens beside the steps, and not for calls.
+    ///
+    /// # Errors
+    /// As [`Code::open`].
+    pub fn open_events(connection: &Connection) -> Result<Code, ReplayError> {
+        packed::ensure_events(connection)?;
+        Code::read(connection, None)
+    }
+
     /// The same for what asks neither for calls nor for what the kernel did.
     ///
     /// # Errors

@@ -40,7 +40,7 @@ pub fn memory(connection: &Connection) -> Result<Profile, ViewError> {
     if is_prepared(connection)? {
         return prepared(connection);
     }
-    let code = Code::open(connection)?;
+    let code = Code::open_events(connection)?;
     let places = places(connection)?;
     Ok(profile(&code, connection, &places)?)
 }

@@ -389,7 +389,10 @@ fn random_programs_have_the_same_rows() {
         for detail in [Detail::Summary, Detail::Instance] {
             let packed = made(detail);
             same_rows(&packed, &rows_of);
+            same_memory(&packed, &rows_of);
             let of_run = same_parts(&packed, &rows_of);
+            // With what is kept beside the chunks.
+            same_memory(&packed, &rows_of);
             chunks += of_run;
             // Each takes hundreds of commands, and the runs are packed alike.
             if detail == Detail::Summary {
@@ -414,12 +417,23 @@ fn same_answers_of_parts(packed: &Path, rows_of: &Path) {
             &["cut", name, "--show", "entries"],
         ];
         for words in questions {
-            let words: Vec<String> =
-                words.iter().chain(&["--format", "csv"]).map(|word| word.to_string()).collect();
-            let (a, b) = (answer(packed, &words), answer(rows_of, &words));
-            assert!(a == b, "{words:?} of {}\n{a:?}\n{b:?}", packed.display());
+            same_answer(packed, rows_of, words);
         }
     }
+}
+
+/// What needs the events of a run, and no calls.
+fn same_memory(packed: &Path, rows_of: &Path) {
+    for show in ["traffic", "time", "reuse"] {
+        same_answer(packed, rows_of, &["memory", "--show", show]);
+    }
+}
+
+fn same_answer(packed: &Path, rows_of: &Path, words: &[&str]) {
+    let words: Vec<String> =
+        words.iter().chain(&["--format", "csv"]).map(|word| word.to_string()).collect();
+    let (a, b) = (answer(packed, &words), answer(rows_of, &words));
+    assert!(a == b, "{words:?} of {}\n{a:?}\n{b:?}", packed.display());
 }
 
 /// Functions that ran, by their ids.
