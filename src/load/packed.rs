@@ -184,12 +184,14 @@ pub fn ensure(connection: &Connection, wanted: &Wanted) -> Result<(), BuildError
 }
 
 /// The same of calls, intervals, saved registers and events: rows of any kind that were made before
-/// have these.
+/// have these. Flows between instances, which are most of the rows of this detail, are left out.
 pub fn ensure_calls(connection: &Connection) -> Result<(), BuildError> {
     if are_temporary(connection)? && !is_part(connection)? {
         return Ok(());
     }
-    ensure(connection, &Wanted::all(Detail::Instance))
+    let (writers, readers) = (BTreeSet::new(), BTreeSet::new());
+    let ends = Some(Ends { writers, readers, either: false });
+    ensure(connection, &Wanted { ends, ..Wanted::all(Detail::Instance) })
 }
 
 /// The same of events only, but for those of the heap: chunks are unpacked, and no pass goes over them.

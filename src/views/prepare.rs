@@ -4,7 +4,7 @@ use super::critical::CALLS;
 use super::loops::LoopRow;
 use super::objects::{ObjectUse, knows_dead};
 use super::{ViewError, loops, objects};
-use crate::load::{Detail, packed, states};
+use crate::load::{packed, states};
 use crate::query::is_prepared;
 use crate::replay::critical::{CriticalPath, Weight, critical_path};
 use crate::replay::memory::{Profile, profile};
@@ -55,7 +55,7 @@ pub fn prepare(connection: &Connection) -> Result<(), ViewError> {
     } else {
         connection.execute_batch("BEGIN TRANSACTION")?;
     }
-    super::rows::ensure(connection, Detail::Instance)?;
+    packed::ensure_calls(connection)?;
     let answers = find(connection)?;
     packed::remove_temporary(connection)?;
     store(connection, &answers)?;
