@@ -124,14 +124,10 @@ impl ByStore {
         }
     }
 
+    /// A store is a save once.
     fn insert(&mut self, store: AccessId, save: u32) {
-        match self.place(store) {
-            Ok(place) => {
-                self.ended -= usize::from(self.list[place].1 == Self::ENDED);
-                self.list[place].1 = save;
-            }
-            Err(place) => self.list.insert(place, (store, save)),
-        }
+        let (Ok(place) | Err(place)) = self.place(store);
+        self.list.insert(place, (store, save));
     }
 
     pub fn remove(&mut self, store: AccessId) {
