@@ -45,7 +45,7 @@ RANDOM = [("analysis::wild::wild_runs_give_what_they_gave", 40),
           ("analysis::resumed::a_part_alone_gives_the_rows_of_the_whole", 8),
           ("analysis::ranges::long_ranges_are_as_all_their_bytes", 40),
           ("analysis::tasks::tasks_are_as_threads", 12),
-          ("analysis::nested::saves_inside_of_saves_are_those_of_a_list_of_bytes", 30)]
+          ("analysis::nested::saves_inside_of_saves_are_those_of_a_list_of_bytes", 120)]
 # Rows of the report: files that work together. All others are a row, and there is one of all.
 GROUPS = [("repeated_reads.rs",), ("fast_path.rs",), ("register_window.rs",), ("segment.rs",), ("superblock.rs",),
           ("shadow.rs",), ("memory.rs", "filled.rs", "place.rs"), ("sums.rs", "flows.rs"), ("saves.rs", "restores.rs"),

@@ -1456,7 +1456,13 @@ fn known(lines: &[String]) -> Vec<String> {
 }
 
 /// The pass gives what the list says, and calls are those that were made.
-fn list_agrees(case: &str, code: &Code, run: &Run, saves: SaveRule, found: &Given) {
+pub(super) fn list_agrees(
+    case: &str,
+    code: &Code,
+    run: &Run,
+    saves: SaveRule,
+    found: &Given,
+) {
     let list = list(code, run, saves);
     same(case, "list: saves", &found.saved, &list.saved());
     let four = |map: &BTreeMap<String, [u64; 4]>| {
@@ -1558,18 +1564,13 @@ fn made(seed: u64) -> (Code, Run) {
     (code, run)
 }
 
-/// Every way gives what the list says.
-pub(super) fn check_run(case: &str, code: &Code, run: &Run) {
-    for saves in [SaveRule::Literal, SaveRule::Transparent] {
-        let found = ways_agree(case, code, run, saves);
-        list_agrees(&format!("{case}, {saves:?}"), code, run, saves, &found);
-    }
-}
-
 fn check(seed: u64) {
     let (code, run) = made(seed);
     let case = format!("seed {seed}");
-    check_run(&case, &code, &run);
+    for saves in [SaveRule::Literal, SaveRule::Transparent] {
+        let found = ways_agree(&case, &code, &run, saves);
+        list_agrees(&format!("{case}, {saves:?}"), &code, &run, saves, &found);
+    }
     contexts_agree(&case, &code, &run);
 }
 

@@ -318,9 +318,10 @@ mod tests {
             saves.insert(store, store as u32);
             model.insert(store, store as u32);
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            // Mostly the newest ends, now and then any.
+            // Mostly the newest ends, now and then any; later mostly the oldest does.
             let ends = match (random >> 40) % 4 {
                 0 => None,
+                2 | 3 if store / 500 % 2 == 1 => model.keys().copied().next(),
                 1 => model.keys().copied().nth((random >> 50) as usize % model.len()),
                 _ => model.keys().copied().last(),
             };
