@@ -29,7 +29,8 @@ import time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What the rewriter cannot change sensibly: tests, and hints to the processor, which change no result.
-LEFT_OUT = ("tests.rs", "random.rs", "wild.rs", "resumed.rs", "ranges.rs", "tasks.rs", "prefetch.rs")
+LEFT_OUT = ("tests.rs", "random.rs", "wild.rs", "resumed.rs", "ranges.rs", "tasks.rs", "nested.rs",
+            "prefetch.rs")
 # Guards, the quick ones first: name, test program, arguments.
 GUARDS = [
     ("unit", "unit", ["analysis::"]),
@@ -43,7 +44,8 @@ RANDOM = [("analysis::wild::wild_runs_give_what_they_gave", 40),
           ("analysis::random::every_way_gives_what_a_list_of_bytes_says", 12),
           ("analysis::resumed::a_part_alone_gives_the_rows_of_the_whole", 8),
           ("analysis::ranges::long_ranges_are_as_all_their_bytes", 40),
-          ("analysis::tasks::tasks_are_as_threads", 12)]
+          ("analysis::tasks::tasks_are_as_threads", 12),
+          ("analysis::nested::saves_inside_of_saves_are_those_of_a_list_of_bytes", 120)]
 # Rows of the report: files that work together. All others are a row, and there is one of all.
 GROUPS = [("repeated_reads.rs",), ("fast_path.rs",), ("register_window.rs",), ("segment.rs",), ("superblock.rs",),
           ("shadow.rs",), ("memory.rs", "filled.rs", "place.rs"), ("sums.rs", "flows.rs"), ("saves.rs", "restores.rs"),

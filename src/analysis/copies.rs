@@ -32,7 +32,6 @@ impl Copying {
     }
 
     fn gather(&mut self, registers: &mut Registers, span: RegSpan) -> bool {
-        self.gathered.clear();
         registers.visit(span, |_, _, n, cell| self.gathered.push((n, *cell)));
         self.check()
     }
@@ -66,7 +65,6 @@ impl<O: Output> Data<O> {
         if op.register.is_none() && op.copy == Copied::Nothing {
             return false;
         }
-        copying.gathered.clear();
         self.memory.pieces(address, u64::from(op.size), |memory, piece| {
             let (pools, words) = memory.shadow(piece.page);
             let gathered = &mut copying.gathered;

@@ -79,7 +79,6 @@ impl<O: Output> Data<O> {
         if !stored.is_written() || stored.call == source {
             return false;
         }
-        self.saves.copy(stored.write, span.size.into());
         let actor = stored.actor & !Cell::SAVE | Cell::SLOT;
         registers.write(*span, Cell { actor, reader: 0, pair: 0, ..stored });
         true

@@ -310,8 +310,11 @@ impl Memory {
         let mut left = Vec::new();
         let mut at = address;
         for (first, end) in self.untouched(from, to) {
-            self.filled.take(first, end);
-            self.add_filled(first, end, cell);
+            // What was filled before is of the region that it was of.
+            for (at, stretch) in self.filled.take(first, end) {
+                self.filled.add(at, Stretch { cell, ..stretch });
+            }
+            self.fill_gaps(first, end, cell);
             left.push((at, first * PAGE));
             at = (end * PAGE).saturating_add(PAGE);
         }
@@ -327,16 +330,21 @@ impl Memory {
         }
         let last = address.saturating_add(bytes - 1);
         for (first, end) in self.untouched(address / PAGE, last / PAGE) {
-            let mut at = first;
-            for (from, stretch) in self.filled.within(first, end) {
-                if at < from {
-                    self.add_filled(at, from - 1, Cell::EMPTY);
-                }
-                at = stretch.last + 1;
+            self.fill_gaps(first, end, Cell::EMPTY);
+        }
+    }
+
+    /// Fills pages of a range that are in no stretch, and were not touched one by one.
+    fn fill_gaps(&mut self, first: u64, last: u64, cell: Cell) {
+        let mut at = first;
+        for (from, stretch) in self.filled.within(first, last) {
+            if at < from {
+                self.add_filled(at, from - 1, cell);
             }
-            if at <= end {
-                self.add_filled(at, end, Cell::EMPTY);
-            }
+            at = stretch.last + 1;
+        }
+        if at <= last {
+            self.add_filled(at, last, cell);
         }
     }
 
@@ -929,6 +937,124 @@ mod tests {
         assert_eq!(memory.page_count(), 2);
     }
 
+    /// Pages that are filled at once lie where they would if each had been touched: in the same sections, in regions that
+    /// go as far, and are stack if any of these is.
+    #[test]
+    fn pages_that_are_filled_at_once_lie_where_each_of_them_would() {
+        const PAGES: u64 = 64;
+        let mut below = crate::analysis::random::below(3);
+        let section = |below: &mut dyn FnMut(u64) -> u64, first: u64, number: u32| {
+            let from = first + below(PAGES * PAGE - 1);
+            let from = if below(2) == 0 { from - from % PAGE } else { from };
+            let to = (from + below(6 * PAGE)).min(first + PAGES * PAGE - 1);
+            let to = if below(2) == 0 { to | (PAGE - 1) } else { to };
+            SectionRange { first: from, last: to, name: number, via: number, of_file: false }
+        };
+        for first in [0x40_0000, 0].into_iter().cycle().take(200) {
+            let (mut at_once, mut each) = (memory(&[]), memory(&[]));
+            let mut touched = BTreeSet::new();
+            let mut number = 0;
+            for _ in 0..below(4) {
+                let section = section(&mut below, first, number);
+                number += 1;
+                at_once.add_sections(vec![section.clone()]);
+                each.add_sections(vec![section]);
+            }
+            for _ in 0..below(4) {
+                let from = first + below(PAGES) * PAGE;
+                let to = from + (1 + below(4)) * PAGE - 1;
+                at_once.map(from, to, true);
+                each.map(from, to, true);
+            }
+            for write in 1..12 {
+                let number_of = |page: u64| first / PAGE + page;
+                match below(8) {
+                    0..3 => {
+                        let from = below(PAGES - 16);
+                        let n = (16 + below(20)).min(PAGES - from);
+                        let cell = Cell { write, ..Cell::EMPTY };
+                        let (address, bytes) = (number_of(from) * PAGE, n * PAGE);
+                        for (address, n) in at_once.fill(address, bytes, cell) {
+                            at_once.pieces(address, n, |_, _| {});
+                        }
+                        for page in from..from + n {
+                            each.page(number_of(page) * PAGE);
+                            touched.insert(number_of(page));
+                        }
+                    }
+                    // A device, or what is known of it later.
+                    3 => {
+                        let section = section(&mut below, first, number);
+                        number += 1;
+                        at_once.add_sections(vec![section.clone()]);
+                        each.add_sections(vec![section]);
+                    }
+                    kind => {
+                        let page = number_of(below(PAGES));
+                        let access = (page * PAGE + below(PAGE - 8), 1);
+                        at_once.mark(&mut 0, access, kind < 6);
+                        each.mark(&mut 0, access, kind < 6);
+                        touched.insert(page);
+                    }
+                }
+            }
+            // What lies in which region, and how far each goes.
+            let mut pairs = BTreeSet::new();
+            let mut regions: Vec<Region> = Vec::new();
+            for &number in &touched {
+                for address in [number * PAGE, number * PAGE + below(PAGE), number * PAGE + (PAGE - 1)] {
+                    let filled = at_once.stretch(address, 1).map(|(place, ..)| place.place());
+                    let found = filled.unwrap_or_else(|| place(&mut at_once, address));
+                    match (found, place(&mut each, address)) {
+                        (Place::Region(one), Place::Region(other)) => {
+                            let other = each.regions.find(other);
+                            pairs.insert((at_once.regions.find(one), other));
+                            let is_stack = each.regions.is_stack(other);
+                            assert_eq!(at_once.regions.is_stack(one), is_stack, "{address:x}");
+                        }
+                        (found, expected) => assert_eq!(found, expected, "{address:x}"),
+                    }
+                }
+                if let PageKind::Region(r) = each.pages[each.index[&number] as usize].kind {
+                    let is_stack = each.regions.is_stack(r);
+                    match regions.last_mut() {
+                        Some(r) if r.last + 1 == number * PAGE && r.is_stack == is_stack => {
+                            r.last += PAGE;
+                        }
+                        _ => {
+                            let (first, last) = (number * PAGE, number * PAGE + (PAGE - 1));
+                            regions.push(Region { first, last, is_stack });
+                        }
+                    }
+                }
+            }
+            let ones: BTreeSet<u32> = pairs.iter().map(|pair| pair.0).collect();
+            let others: BTreeSet<u32> = pairs.iter().map(|pair| pair.1).collect();
+            assert_eq!((ones.len(), others.len()), (pairs.len(), pairs.len()), "{pairs:?}");
+            // Pages with sections may have a region, too.
+            let mixed = |memory: &Memory, r: &Region| {
+                (r.first / PAGE..=r.last / PAGE).any(|number| memory.sectioned(number))
+            };
+            for (memory, name) in [(&mut at_once, "at once"), (&mut each, "each")] {
+                let found = memory.ranges();
+                if found.iter().all(|r| !mixed(memory, r)) {
+                    assert_eq!(found, regions, "{name}");
+                }
+            }
+        }
+    }
+
+    /// A mapping changes nothing of what was filled elsewhere.
+    #[test]
+    fn what_was_filled_stays_where_it_is() {
+        let mut memory = memory(&[]);
+        memory.fill(0x20000, 0x20000, Cell { write: 1, ..Cell::EMPTY });
+        let before = memory.stretch(0x20000, 1).expect("it is filled").0;
+        memory.map(0x1000, 0x1fff, false);
+        memory.map(0x40000, 0x40fff, false);
+        assert_eq!(memory.stretch(0x20000, 1).expect("it is filled").0, before);
+    }
+
     /// What is known of some words is what was filled and put there, byte by byte; and it is there again when it is put
     /// into another memory.
     #[test]
@@ -946,7 +1072,11 @@ mod tests {
             let mut model = vec![0; (PAGES * PAGE) as usize];
             for write in 1..12 {
                 let cell = Cell { write, reader: 3, pair: 4, ..Cell::EMPTY };
-                let from = below(PAGES * PAGE);
+                let from = match below(4) {
+                    0 => 0,
+                    1 => below(PAGES) * PAGE,
+                    _ => below(PAGES * PAGE),
+                };
                 let most = if below(3) == 0 { 40 * PAGE } else { 50 };
                 let n = (1 + below(most)).min(PAGES * PAGE - from);
                 for (address, n) in memory.fill(first + from, n, cell) {

@@ -24,6 +24,8 @@ mod kernel;
 mod levels;
 pub mod live_in;
 mod memory;
+#[cfg(test)]
+mod nested;
 pub mod operation;
 mod operations;
 pub mod origin;

@@ -43,6 +43,8 @@ pub(super) enum Place {
     Pop,
     /// Of the frame.
     Own(u64),
+    /// Of a frame that there is, or was: of any thread.
+    Any(u64),
     Data,
 }
 
@@ -85,6 +87,8 @@ pub(super) struct Setting {
     /// Instructions whose condition fails.
     pub failed: Vec<u32>,
     pub first_sp: bool,
+    /// Bytes of each frame below the return address.
+    pub frame: u64,
 }
 
 impl CodeMap for Code {
@@ -321,6 +325,8 @@ pub(super) struct Run {
     stack_moved: u64,
     /// The trace has values.
     has_values: bool,
+    /// Slots of the return addresses of the last calls.
+    called: Vec<u64>,
     /// Of each run: the instance that it is of, from 0 in the order in which they begin.
     instance: Vec<usize>,
     /// Of each instance: function, kind, ending, parent.
@@ -430,7 +436,7 @@ impl Run {
         thread: &mut Thread,
         system_call: &mut bool,
     ) {
-        self.arrive(thread);
+        self.arrive(thread, code.setting.frame);
         let block = thread.block;
         let mut addresses = Vec::new();
         for insn in &code.blocks[block] {
@@ -449,6 +455,12 @@ impl Run {
                         thread.sp - 8
                     }
                     Place::Own(offset) => thread.sp - 24 + offset,
+                    Place::Any(offset) => {
+                        let recent = self.called.len().min(6) as u64;
+                        let back = random.below(recent + 1) as usize;
+                        let slot = self.called.iter().rev().nth(back).copied();
+                        slot.map_or(thread.sp, |slot| slot - code.setting.frame) + offset - 24
+                    }
                     Place::Data if self.stack_moved != 0 && random.chance(8) => {
                         self.stack_moved + 4 * random.below(14)
                     }
@@ -528,13 +540,15 @@ impl Run {
     }
 
     /// The thread goes on where its last step led to.
-    fn arrive(&mut self, thread: &mut Thread) {
+    fn arrive(&mut self, thread: &mut Thread, frame: u64) {
         let top = thread.frames.last_mut().expect("a root");
         match std::mem::replace(&mut thread.pending, Pending::Nothing) {
             Pending::Nothing => {}
             Pending::Call { to, kind, back, slot } => {
                 let instance = self.begin(to, kind, Some(top.instance), Some(slot));
                 thread.frames.push(Frame { instance, back, slot });
+                thread.sp -= frame;
+                self.called.push(slot);
             }
             Pending::Return(at) => {
                 for (i, frame) in thread.frames.drain(at..).enumerate() {
@@ -1442,7 +1456,13 @@ fn known(lines: &[String]) -> Vec<String> {
 }
 
 /// The pass gives what the list says, and calls are those that were made.
-fn list_agrees(case: &str, code: &Code, run: &Run, saves: SaveRule, found: &Given) {
+pub(super) fn list_agrees(
+    case: &str,
+    code: &Code,
+    run: &Run,
+    saves: SaveRule,
+    found: &Given,
+) {
     let list = list(code, run, saves);
     same(case, "list: saves", &found.saved, &list.saved());
     let four = |map: &BTreeMap<String, [u64; 4]>| {

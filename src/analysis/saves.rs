@@ -124,14 +124,10 @@ impl ByStore {
         }
     }
 
+    /// A store is a save once.
     fn insert(&mut self, store: AccessId, save: u32) {
-        match self.place(store) {
-            Ok(place) => {
-                self.ended -= usize::from(self.list[place].1 == Self::ENDED);
-                self.list[place].1 = save;
-            }
-            Err(place) => self.list.insert(place, (store, save)),
-        }
+        let (Ok(place) | Err(place)) = self.place(store);
+        self.list.insert(place, (store, save));
     }
 
     pub fn remove(&mut self, store: AccessId) {
@@ -322,9 +318,10 @@ mod tests {
             saves.insert(store, store as u32);
             model.insert(store, store as u32);
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            // Mostly the newest ends, now and then any.
+            // Mostly the newest ends, now and then any; later mostly the oldest does.
             let ends = match (random >> 40) % 4 {
                 0 => None,
+                2 | 3 if store / 500 % 2 == 1 => model.keys().copied().next(),
                 1 => model.keys().copied().nth((random >> 50) as usize % model.len()),
                 _ => model.keys().copied().last(),
             };

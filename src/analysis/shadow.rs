@@ -194,10 +194,6 @@ impl Readers {
                 cell.reader = call | more;
                 return false;
             }
-            if list.is_empty() {
-                self.0.remove(&key);
-                more = 0;
-            }
         } else if alive(last) {
             self.0.entry(key).or_default().push(last);
             more = Cell::MORE;

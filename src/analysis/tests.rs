@@ -1348,14 +1348,8 @@ fn a_store_far_inside_of_a_block_reads_its_register() {
 /// where that goes on; if that can not go on there, it is another task.
 #[test]
 fn a_handler_that_restores_what_it_saved_goes_back() {
-    use crate::event::Keeps;
     let register = RegSpan { offset: 8, size: 8 };
-    let elsewhere = |is_write| {
-        let mut decoded = moves(is_write, register);
-        decoded.memory[0].stack_relative = false;
-        decoded
-    };
-    let code = || {
+    let code = |elsewhere: fn(bool, RegSpan) -> Decoded| {
         vec![
             (0x100, writes(register)),
             (0x104, instruction(FlowKind::Jump)),
@@ -1363,45 +1357,38 @@ fn a_handler_that_restores_what_it_saved_goes_back() {
             (0x114, instruction(FlowKind::Next)),
             (0x200, instruction(FlowKind::Jump)),
             (0x300, instruction(FlowKind::ExceptionReturn)),
-            (0x400, elsewhere(true)),
+            (0x400, elsewhere(true, register)),
             (0x404, writes(register)),
-            (0x408, elsewhere(false)),
+            (0x408, elsewhere(false, register)),
             (0x40c, instruction(FlowKind::ExceptionReturn)),
             (0x500, instruction(FlowKind::Next)),
         ]
     };
-    let back = Event::ExceptionReturn { thread: 0, frame: None };
-    let events = |at: &[(u32, u32)]| -> Vec<(u32, Event)> {
-        let both = |&(i, j): &(u32, u32)| [(i, entry(None, Keeps::None)), (j, back.clone())];
-        at.iter().flat_map(both).collect()
-    };
-    let steps = |pass: &Pass<Pages, Rows>| {
-        let mut calls = pass.machine.data.output.calls.clone();
-        calls.retain(|call| call.kind != stack::CallKind::Signal);
-        calls.sort_by_key(|c| c.call);
-        let row = |c: &Call| (c.function.index(), c.kind.name(), c.steps_self);
-        calls.iter().map(row).collect::<Vec<_>>()
-    };
     // The first task; the second, which waits behind 0x110; the first again, which jumps to 0x114.
-    let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code());
-    pass.push(&RunBatch {
-        block: vec![0, 5, 4, 2, 5, 1, 6, 7, 8, 9, 3],
-        addresses: vec![0x5000, 0x5000],
-        events: events(&[(1, 2), (4, 5), (6, 10)]),
-        ..RunBatch::default()
-    });
-    pass.finish();
-    assert_eq!(steps(&pass), [(1, "root", 3), (2, "root", 1), (1, "tail", 1)]);
+    let run = |elsewhere| {
+        let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code(elsewhere));
+        pass.push(&RunBatch {
+            block: vec![0, 5, 4, 2, 5, 1, 6, 7, 8, 9, 3],
+            addresses: vec![0x5000, 0x5000],
+            events: exceptions(&[(1, 2), (4, 5), (6, 10)]),
+            ..RunBatch::default()
+        });
+        pass.finish();
+        tasks(&mut pass)
+    };
+    assert_eq!(run(moves_elsewhere), [(1, "root", 3), (2, "root", 1), (1, "tail", 1)]);
+    // What it has kept in its frame tells nothing of tasks.
+    assert_eq!(run(moves), [(1, "root", 2), (2, "root", 1), (1, "tail", 2)]);
     // It can not go on in another function.
-    let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code());
+    let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code(moves_elsewhere));
     pass.push(&RunBatch {
         block: vec![0, 6, 7, 8, 9, 10],
         addresses: vec![0x5000, 0x5000],
-        events: events(&[(1, 5)]),
+        events: exceptions(&[(1, 5)]),
         ..RunBatch::default()
     });
     pass.finish();
-    assert_eq!(steps(&pass), [(1, "root", 1), (5, "root", 1)]);
+    assert_eq!(tasks(&mut pass), [(1, "root", 1), (5, "root", 1)]);
 }
 
 /// However many functions there are, each call is of its own.
@@ -1417,4 +1404,131 @@ fn calls_of_very_many_functions_are_told_apart() {
     let called = summary.call_edges.iter().filter(|edge| edge.caller.is_some());
     let calls: Vec<_> = called.map(|edge| (edge.calls, edge.steps)).collect();
     assert_eq!(calls, vec![(3, 3); FUNCTIONS as usize]);
+}
+
+/// Calls that are no handlers', in the order of their numbers: function, kind, steps.
+fn tasks(pass: &mut Pass<Pages, Rows>) -> Vec<(usize, &'static str, u64)> {
+    let mut calls = pass.output().calls.clone();
+    calls.retain(|call| call.kind != stack::CallKind::Signal);
+    calls.sort_by_key(|c| c.call);
+    calls.iter().map(|c| (c.function.index(), c.kind.name(), c.steps_self)).collect()
+}
+
+/// Exceptions of which the trace tells no more than that: they begin and end before these runs.
+fn exceptions(at: &[(u32, u32)]) -> Vec<(u32, Event)> {
+    let back = Event::ExceptionReturn { thread: 0, frame: None };
+    let both = |&(i, j): &(u32, u32)| [(i, entry(None, crate::event::Keeps::None)), (j, back.clone())];
+    at.iter().flat_map(both).collect()
+}
+
+/// The same as [`moves`], of memory that is no stack.
+fn moves_elsewhere(is_write: bool, register: RegSpan) -> Decoded {
+    let mut decoded = moves(is_write, register);
+    decoded.memory[0].stack_relative = false;
+    decoded
+}
+
+/// What a handler keeps in its own frame and does not give back is a result: it makes no new task.
+#[test]
+fn a_handler_may_change_what_it_keeps_in_its_frame() {
+    let register = RegSpan { offset: 8, size: 8 };
+    let code = vec![
+        (0x100, writes(register)),
+        (0x300, moves(true, register)),
+        (0x304, writes(register)),
+        (0x308, instruction(FlowKind::ExceptionReturn)),
+        (0x104, instruction(FlowKind::Next)),
+    ];
+    let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code);
+    pass.push(&RunBatch {
+        block: vec![0, 1, 2, 3, 4],
+        addresses: vec![0x6ff0],
+        events: exceptions(&[(1, 4)]),
+        ..RunBatch::default()
+    });
+    pass.finish();
+    assert_eq!(tasks(&mut pass), [(1, "root", 2)]);
+}
+
+/// Where a handler has stored registers and all of them are others, another task begins; of a handler that has changed
+/// some, what it interrupted goes on.
+#[test]
+fn a_new_task_has_other_registers() {
+    let (one, other) = (RegSpan { offset: 8, size: 8 }, RegSpan { offset: 16, size: 8 });
+    let code = || {
+        vec![
+            (0x100, writes(one)),
+            (0x104, writes(other)),
+            (0x300, moves_elsewhere(true, one)),
+            (0x304, moves_elsewhere(true, other)),
+            (0x308, writes(one)),
+            (0x30c, writes(other)),
+            (0x310, instruction(FlowKind::ExceptionReturn)),
+            (0x108, instruction(FlowKind::Next)),
+        ]
+    };
+    for (block, expected) in [
+        (vec![0, 1, 2, 3, 4, 6, 7], vec![(1, "root", 3)]),
+        (vec![0, 1, 2, 3, 4, 5, 6, 7], vec![(1, "root", 2), (1, "root", 1)]),
+    ] {
+        let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code());
+        pass.push(&RunBatch {
+            events: exceptions(&[(2, block.len() as u32 - 1)]),
+            block,
+            addresses: vec![0x5000, 0x5008],
+            ..RunBatch::default()
+        });
+        pass.finish();
+        assert_eq!(tasks(&mut pass), expected);
+    }
+}
+
+/// A handler that has given back what it stored goes back to what it interrupted, whatever it writes then.
+#[test]
+fn a_handler_may_change_what_it_has_given_back() {
+    let register = RegSpan { offset: 8, size: 8 };
+    let code = vec![
+        (0x100, writes(register)),
+        (0x300, moves_elsewhere(true, register)),
+        (0x304, moves_elsewhere(false, register)),
+        (0x308, writes(register)),
+        (0x30c, instruction(FlowKind::ExceptionReturn)),
+        (0x104, instruction(FlowKind::Next)),
+    ];
+    let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code);
+    pass.push(&RunBatch {
+        block: (0..6).collect(),
+        addresses: vec![0x5000, 0x5000],
+        events: exceptions(&[(1, 5)]),
+        ..RunBatch::default()
+    });
+    pass.finish();
+    assert_eq!(tasks(&mut pass), [(1, "root", 2)]);
+}
+
+/// A save knows of each byte of the longest registers whether it was read before.
+#[test]
+fn every_byte_of_a_wide_register_is_unique_once() {
+    let register = RegSpan { offset: 128, size: 64 };
+    for byte in [128, 129, 190, 191] {
+        for details in ALL_DETAILS {
+            let load = MemOperand::plain(false, 64, Expr::Unknown);
+            let code = vec![
+                (0x100, Decoded { writes: writes(register).writes, ..instruction(FlowKind::Call) }),
+                (0x200, moves(true, register)),
+                (0x204, reads(RegSpan { offset: byte, size: 1 })),
+                (0x208, Decoded { memory: vec![load], ..instruction(FlowKind::Next) }),
+            ];
+            let mut pass = pass_of(pass_with(details, 192, Vec::new()), code);
+            pass.push(&RunBatch {
+                block: (0..4).collect(),
+                addresses: vec![0x5000, 0x5000],
+                ..RunBatch::default()
+            });
+            let summary = pass.finish();
+            let sums = sums_between(&summary, 1, 2).expect("it is read");
+            let case = (byte, details);
+            assert_eq!((sums.bytes, sums.unique, sums.transfers), (65, 64, 2), "{case:?}");
+        }
+    }
 }
