@@ -1002,7 +1002,9 @@ mod tests {
             let mut pairs = BTreeSet::new();
             let mut regions: Vec<Region> = Vec::new();
             for &number in &touched {
-                for address in [number * PAGE, number * PAGE + below(PAGE), number * PAGE + (PAGE - 1)] {
+                for address in
+                    [number * PAGE, number * PAGE + below(PAGE), number * PAGE + (PAGE - 1)]
+                {
                     let filled = at_once.stretch(address, 1).map(|(place, ..)| place.place());
                     let found = filled.unwrap_or_else(|| place(&mut at_once, address));
                     match (found, place(&mut each, address)) {

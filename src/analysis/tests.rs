@@ -1417,7 +1417,8 @@ fn tasks(pass: &mut Pass<Pages, Rows>) -> Vec<(usize, &'static str, u64)> {
 /// Exceptions of which the trace tells no more than that: they begin and end before these runs.
 fn exceptions(at: &[(u32, u32)]) -> Vec<(u32, Event)> {
     let back = Event::ExceptionReturn { thread: 0, frame: None };
-    let both = |&(i, j): &(u32, u32)| [(i, entry(None, crate::event::Keeps::None)), (j, back.clone())];
+    let both =
+        |&(i, j): &(u32, u32)| [(i, entry(None, crate::event::Keeps::None)), (j, back.clone())];
     at.iter().flat_map(both).collect()
 }
 
