@@ -11,7 +11,6 @@ use super::pass::Send;
 use super::places::Places;
 use super::rows::{Ends, PassRows};
 use super::runs::RunRows;
-use super::states;
 use super::unpacked::Replayed;
 use crate::analysis::access::SaveRule;
 use crate::analysis::pass::Pass;
@@ -73,10 +72,6 @@ pub(super) const MADE_OF: &str = "made_of";
 /// What it says of rows of some chunks only.
 pub(super) const PART: &str = "part";
 
-/// Tables of events but for those of the heap.
-const OF_EVENTS: [&str; 6] =
-    ["mapping", "thread_event", "system_call", "system_call_access", "signal_event", "marker"];
-
 /// Tables whose rows a build of detail `instance` adds to those of `summary`.
 const OF_INSTANCES: [&str; 21] = [
     "thread_event",
@@ -130,7 +125,7 @@ pub fn are_temporary(connection: &Connection) -> duckdb::Result<bool> {
     is_temporary(connection, "control_flow")
 }
 
-fn is_temporary(connection: &Connection, table: &str) -> duckdb::Result<bool> {
+pub(super) fn is_temporary(connection: &Connection, table: &str) -> duckdb::Result<bool> {
     let sql = "SELECT count(*) > 0 FROM duckdb_tables() WHERE temporary AND table_name = ?";
     connection.query_row(sql, [table], |r| r.get(0))
 }
@@ -192,24 +187,6 @@ pub fn ensure_calls(connection: &Connection) -> Result<(), BuildError> {
     let (writers, readers) = (BTreeSet::new(), BTreeSet::new());
     let ends = Some(Ends { writers, readers, either: false });
     ensure(connection, &Wanted { ends, ..Wanted::all(Detail::Instance) })
-}
-
-/// The same of events only, but for those of the heap: chunks are unpacked, and no pass goes over them.
-pub fn ensure_events(connection: &Connection) -> Result<(), BuildError> {
-    // Rows of any kind that were made before have these.
-    if is_temporary(connection, OF_EVENTS[0])?
-        || !lacks(connection, &Wanted::all(Detail::Instance))?
-    {
-        return Ok(());
-    }
-    let tables = OF_EVENTS.map(|t| format!("CREATE TEMP TABLE {t} AS FROM {t} LIMIT 0;"));
-    connection.execute_batch(&tables.concat())?;
-    let (sender, receiver) = mpsc::channel();
-    let mut rows = EventRows::new(|batch| sender.send(batch).unwrap_or_default(), true);
-    states::each_event(connection, |seq, event| rows.add(event, seq))?;
-    rows.finish();
-    drop(sender);
-    append(Destination::temporary(connection), &receiver, &mut || ())
 }
 
 /// Makes temporary tables with the rows that are wanted. To this connection they stand for the

@@ -361,6 +361,27 @@ impl Parts {
     }
 }
 
+/// Tables of events but for those of the heap.
+const OF_EVENTS: [&str; 6] =
+    ["mapping", "thread_event", "system_call", "system_call_access", "signal_event", "marker"];
+
+/// Sees to it that there are the events of the run, but for those of the heap, if it is packed: chunks
+/// are unpacked, and no pass goes over them.
+///
+/// # Errors
+/// Where the database is damaged.
+pub fn ensure_events(connection: &Connection) -> Result<(), BuildError> {
+    // Rows of any kind that were made before have these.
+    if packed::is_temporary(connection, OF_EVENTS[0])?
+        || !packed::lacks(connection, &Wanted::all(Detail::Instance))?
+    {
+        return Ok(());
+    }
+    let tables = OF_EVENTS.map(|t| format!("CREATE TEMP TABLE {t} AS FROM {t} LIMIT 0;"));
+    connection.execute_batch(&tables.concat())?;
+    add_events(connection)
+}
+
 /// Adds the rows of all events, but for those of the heap.
 fn add_events(connection: &Connection) -> Result<(), BuildError> {
     let batches = Rc::new(RefCell::new(Vec::new()));

@@ -6,7 +6,7 @@ use super::error::{ReplayError, dense, size, slot};
 use crate::id::{BlockId, FunctionId, InstructionId, ProcessId, ThreadId};
 use crate::load::Detail;
 use crate::load::packed::{self, Wanted};
-use crate::load::parts::Parts;
+use crate::load::parts::{self, Parts};
 use duckdb::Connection;
 
 /// An access of a block, the same at each of its runs.
@@ -158,7 +158,7 @@ impl Code {
     /// # Errors
     /// As [`Code::open`].
     pub fn open_events(connection: &Connection) -> Result<Code, ReplayError> {
-        packed::ensure_events(connection)?;
+        parts::ensure_events(connection)?;
         Code::read(connection, None)
     }
 
