@@ -9,7 +9,7 @@
    for it needs little else: twenty seconds. Other guards take all of addfg.
 3. Runs the guards without a mutant: they must pass. Notes which mutants each of them reaches.
 4. Runs each mutant against what reaches it, until something fails or takes too long. One that nothing reaches survives.
-   Random runs are asked one by one, those first that have found most.
+   Random runs are asked one by one, those first that have found most, and most in the same function.
 
 It goes on where it stopped: what is known of a mutant is a line of DIR/results. At the end, and with --report, it
 prints the table of docs/reliability.md, and each survivor with its place and change. DIR is target/mutants if nothing is said; a new DIR begins again.
@@ -317,11 +317,16 @@ class Work:
                 return
             result, before, all_took = None, met(id), 0
             here = [case for case in cases if case[1] not in before and id in reached[case[0]][1]]
-            here.sort(key=lambda case: (names.index(case[1]), -(1 + found[case[0]]) / (0.02 + reached[case[0]][0])))
-            # All tests of parts are one case, which takes long and finds what random runs do not: it comes third.
+            function = mutants[id][1]
+            def worth(case):
+                return (1 + found[case[0]] + 50 * found[function, case[0]]) / (0.02 + reached[case[0]][0])
+            here.sort(key=lambda case: (names.index(case[1]), -worth(case)))
+            # All tests of parts are one case, which takes long and finds what random runs do not: it comes third, or
+            # first where it finds most.
             parts = [case for case in here if case[4] is None and case[1] == "unit"]
             here = [case for case in here if case not in parts]
-            here[2:2] = parts
+            first = parts and here and worth(parts[0]) > worth(here[0])
+            here[0 if first else 2:0 if first else 2] = parts
             for case in here:
                 if self.options.patience and all_took > self.options.patience:
                     # It is asked again where there is more time.
@@ -333,6 +338,7 @@ class Work:
                     how = "time" if code in (124, 137, -9, -24) else "crash" if code < 0 or code > 128 else "test"
                     result = f"killed {case[1]} {how} {all_took:.2f} by {case[0]}"
                     found[case[0]] += 1
+                    found[function, case[0]] += 1
                     break
             result = result or "survived " + " ".join(sorted(before | set(names)))
             with lock:

@@ -138,9 +138,7 @@ impl<O: Output> Machine<O> {
 
     /// A handler has ended.
     pub fn leave(&mut self, t: usize, frame: Option<u64>) {
-        let thread = &mut self.threads[t];
-        self.data.settle(thread);
-        let Thread { levels, previous, .. } = thread;
+        let Thread { levels, previous, .. } = &mut self.threads[t];
         levels.leave(frame, previous);
     }
 

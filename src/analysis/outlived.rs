@@ -61,7 +61,7 @@ impl Switches {
 
     /// Nothing outlived its handler.
     pub fn is_empty(&self) -> bool {
-        self.left.is_empty() && self.mask == 0 && !self.leaves
+        self.left.is_empty()
     }
 
     /// Number of an exception.

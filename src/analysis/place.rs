@@ -152,5 +152,9 @@ mod tests {
         let before = regions.epoch();
         regions.join(list[0], list[3]);
         assert_eq!((regions.epoch(), regions.find(list[3])), (before, 0));
+        // Also where the one that is gone is nearly the newest.
+        regions.join(list[1], list[4]);
+        assert_eq!(regions.find(list[4]), 0);
+        assert_ne!(regions.epoch(), before);
     }
 }

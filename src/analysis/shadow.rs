@@ -218,11 +218,10 @@ impl Readers {
         }
     }
 
+    /// Of a version that has just begun, and has none.
     pub fn set(&mut self, key: u64, list: Vec<u32>) {
         debug_assert!(list.is_sorted(), "readers are searched by their order");
-        if list.is_empty() {
-            self.0.remove(&key);
-        } else {
+        if !list.is_empty() {
             self.0.insert(key, list);
         }
     }

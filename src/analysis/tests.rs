@@ -951,35 +951,36 @@ fn a_load_of_another_value_is_no_restore() {
 #[test]
 fn writes_of_the_kernel_are_told_apart() {
     use crate::event::Keeps;
-    let word = |offset| RegSpan { offset, size: 4 };
-    let frame = vec![(0, word(8)), (1, word(12))];
-    let load = MemOperand::plain(false, 24, Expr::Unknown);
-    let code = vec![
-        (0x100, instruction(FlowKind::Next)),
-        (0x200, instruction(FlowKind::ExceptionReturn)),
-        (0x300, instruction(FlowKind::Next)),
-        (0x304, Decoded { memory: vec![load], ..instruction(FlowKind::Next) }),
-    ];
-    let mut pass = pass_of(pass_with(Details::Local, 64, frame), code);
-    let write = |address| system_call(true, address, 8, None);
-    pass.push(&RunBatch {
-        block: vec![0, 1, 2, 3],
-        addresses: vec![0x5000],
-        events: vec![
-            (1, write(0x5000)),
-            (1, entry(Some(0x7000), Keeps::Frame)),
-            (1, write(0x5008)),
-            // Another task, which nobody knows.
-            (2, Event::ExceptionReturn { thread: 0, frame: Some(0x7100) }),
-            (3, write(0x5010)),
-        ],
-        ..RunBatch::default()
-    });
-    let summary = pass.finish();
-    let reader = Origin::Step(FunctionId::at(3));
-    let flows = summary.function_flows.iter().filter(|f| f.reader == reader);
-    let sums: Vec<_> = flows.map(|f| (f.sums.bytes, f.sums.transfers)).collect();
-    assert_eq!(sums, [(24, 3)]);
+    for words in 1..4 {
+        let frame = (0..words).map(|i| (i, RegSpan { offset: 8 + 4 * i as u16, size: 4 })).collect();
+        let load = MemOperand::plain(false, 24, Expr::Unknown);
+        let code = vec![
+            (0x100, instruction(FlowKind::Next)),
+            (0x200, instruction(FlowKind::ExceptionReturn)),
+            (0x300, instruction(FlowKind::Next)),
+            (0x304, Decoded { memory: vec![load], ..instruction(FlowKind::Next) }),
+        ];
+        let mut pass = pass_of(pass_with(Details::Local, 64, frame), code);
+        let write = |address| system_call(true, address, 8, None);
+        pass.push(&RunBatch {
+            block: vec![0, 1, 2, 3],
+            addresses: vec![0x5000],
+            events: vec![
+                (1, write(0x5000)),
+                (1, entry(Some(0x7000), Keeps::Frame)),
+                (1, write(0x5008)),
+                // Another task, which nobody knows.
+                (2, Event::ExceptionReturn { thread: 0, frame: Some(0x7100) }),
+                (3, write(0x5010)),
+            ],
+            ..RunBatch::default()
+        });
+        let summary = pass.finish();
+        let reader = Origin::Step(FunctionId::at(3));
+        let flows = summary.function_flows.iter().filter(|f| f.reader == reader);
+        let sums: Vec<_> = flows.map(|f| (f.sums.bytes, f.sums.transfers)).collect();
+        assert_eq!(sums, [(24, 3)], "{words}");
+    }
 }
 
 /// A byte of a register that a handler stores in the frame goes back to that byte.
@@ -1530,6 +1531,232 @@ fn every_byte_of_a_wide_register_is_unique_once() {
             let sums = sums_between(&summary, 1, 2).expect("it is read");
             let case = (byte, details);
             assert_eq!((sums.bytes, sums.unique, sums.transfers), (65, 64, 2), "{case:?}");
+        }
+    }
+}
+
+/// The state of a pass behind the last run, which was of this block.
+fn state_behind(pass: &mut Pass<Pages, Rows>, blocks: &[Option<u32>]) -> Option<state::State> {
+    pass.state(&mut live_in::LiveIn::default(), std::iter::empty(), blocks)
+}
+
+/// A state is told of a process that begins, whatever was open in the one before.
+#[test]
+fn a_process_begins_without_exceptions() {
+    use crate::event::Keeps;
+    let mut pass = pass(&[
+        (0x100, FlowKind::Next, None),
+        (0x300, FlowKind::Next, None),
+        (0x200, FlowKind::Next, None),
+    ]);
+    pass.push(&RunBatch {
+        block: vec![0, 1],
+        events: vec![(1, entry(None, Keeps::None))],
+        ..RunBatch::default()
+    });
+    assert!(state_behind(&mut pass, &[Some(1)]).is_none());
+    pass.next_process(1);
+    pass.push(&RunBatch {
+        block: vec![2],
+        thread: vec![1],
+        events: vec![(0, Event::ProcessStart)],
+        ..RunBatch::default()
+    });
+    assert!(state_behind(&mut pass, &[Some(1), Some(2)]).is_some());
+}
+
+/// A state says nothing of what handlers have saved for others, so there is none while that is so: here of a handler that
+/// control has left like a function.
+#[test]
+fn there_is_no_state_while_saves_outlive_their_handlers() {
+    let register = RegSpan { offset: 8, size: 8 };
+    let code = vec![
+        (0x100, Decoded { writes: writes(register).writes, ..instruction(FlowKind::Call) }),
+        (0x200, instruction(FlowKind::Next)),
+        (0x300, moves_elsewhere(true, register)),
+        (0x304, instruction(FlowKind::Return)),
+        (0x104, instruction(FlowKind::Next)),
+    ];
+    for saves in [true, false] {
+        let code = code.clone();
+        let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code);
+        pass.push(&RunBatch {
+            block: if saves { vec![0, 1, 2, 3, 4] } else { vec![0, 1, 3, 4] },
+            addresses: if saves { vec![0x5000] } else { Vec::new() },
+            events: vec![(2, entry(None, crate::event::Keeps::None))],
+            ..RunBatch::default()
+        });
+        assert_eq!(state_behind(&mut pass, &[Some(4)]).is_none(), saves);
+        pass.finish();
+        let ends = [("root", "open", 0), ("call", "return", 1), ("signal", "unwound", 2)];
+        assert_eq!(calls(&mut pass), ends);
+    }
+}
+
+/// That a handler has read a register is not that what it interrupted has.
+#[test]
+fn an_interrupted_instance_reads_for_itself() {
+    let register = RegSpan { offset: 8, size: 8 };
+    for details in ALL_DETAILS {
+        let load = MemOperand::plain(false, 8, Expr::Unknown);
+        let code = vec![
+            (0x100, Decoded { writes: writes(register).writes, ..instruction(FlowKind::Call) }),
+            (0x200, moves(true, register)),
+            (0x300, reads(register)),
+            (0x304, instruction(FlowKind::ExceptionReturn)),
+            (0x204, reads(register)),
+            (0x208, Decoded { memory: vec![load], ..instruction(FlowKind::Next) }),
+        ];
+        let mut pass = pass_of(pass_with(details, 64, Vec::new()), code);
+        pass.push(&RunBatch {
+            block: (0..6).collect(),
+            addresses: vec![0x6ff0, 0x6ff0],
+            events: exceptions(&[(2, 4)]),
+            ..RunBatch::default()
+        });
+        let summary = pass.finish();
+        // Its read, and that of the save, which is exposed.
+        let sums = sums_between(&summary, 1, 2).expect("it is read");
+        assert_eq!((sums.bytes, sums.unique, sums.transfers), (16, 8, 2), "{details:?}");
+        let sums = sums_between(&summary, 1, 3).expect("the handler reads");
+        assert_eq!((sums.bytes, sums.unique, sums.transfers), (8, 8, 1), "{details:?}");
+    }
+}
+
+/// What a handler keeps in its frame is the interrupted task's where another one goes on, else it is the handler's.
+#[test]
+fn a_handler_leaves_its_frame_to_the_next_task() {
+    use crate::event::Keeps;
+    let register = RegSpan { offset: 8, size: 8 };
+    for (frame, next, writer) in [(0x7100, 3, 1), (0x7000, 4, 2)] {
+        let load = || MemOperand::plain(false, 8, Expr::Unknown);
+        let loads = || Decoded { memory: vec![load()], ..instruction(FlowKind::Next) };
+        let code = vec![
+            (0x100, writes(register)),
+            (0x300, moves(true, register)),
+            (0x304, instruction(FlowKind::ExceptionReturn)),
+            (0x400, loads()),
+            (0x104, loads()),
+        ];
+        let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code);
+        pass.push(&RunBatch {
+            block: vec![0, 1, 2, next],
+            addresses: vec![0x6ff0, 0x6ff0],
+            events: vec![
+                (1, entry(Some(0x7000), Keeps::None)),
+                (3, Event::ExceptionReturn { thread: 0, frame: Some(frame) }),
+            ],
+            ..RunBatch::default()
+        });
+        pass.finish();
+        assert_eq!(read_by(&pass, 4), [(writer, 8)]);
+    }
+}
+
+/// Writers of what a step has read, with their bytes: 0 for what nobody wrote.
+fn read_by(pass: &Pass<Pages, Rows>, step: u64) -> Vec<(u64, u32)> {
+    let writer = |origin: Origin<AccessRef>| match origin {
+        Origin::Step(write) => write.seq.get(),
+        Origin::Source(_) => 0,
+    };
+    let rows = pass.machine.data.output.communications.iter();
+    let rows = rows.filter(|row| row.read.seq.get() == step);
+    rows.map(|row| (writer(row.write), row.bytes)).collect()
+}
+
+/// A handler has given back what it stored and goes to where that can not go on, but another task waits: that goes on.
+#[test]
+fn a_task_that_waits_goes_on_where_the_other_can_not() {
+    let register = RegSpan { offset: 8, size: 8 };
+    let code = vec![
+        (0x100, writes(register)),
+        (0x104, instruction(FlowKind::Next)),
+        (0x110, instruction(FlowKind::Next)),
+        (0x114, instruction(FlowKind::Next)),
+        (0x200, instruction(FlowKind::Jump)),
+        (0x300, instruction(FlowKind::ExceptionReturn)),
+        (0x400, moves_elsewhere(true, register)),
+        (0x404, writes(register)),
+        (0x408, moves_elsewhere(false, register)),
+        (0x40c, instruction(FlowKind::ExceptionReturn)),
+    ];
+    let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code);
+    pass.push(&RunBatch {
+        // The first task; the second, which waits behind 0x110; the first, which is to go on at 0x108.
+        block: vec![0, 5, 4, 2, 5, 1, 6, 7, 8, 9, 3],
+        addresses: vec![0x5000, 0x5000],
+        events: exceptions(&[(1, 2), (4, 5), (6, 10)]),
+        ..RunBatch::default()
+    });
+    pass.finish();
+    assert_eq!(tasks(&mut pass), [(1, "root", 2), (2, "root", 1), (1, "tail", 2)]);
+}
+
+/// What handlers store for tasks is given back if nobody has written there, not a byte: neither the handler itself
+/// nor somebody after it. Else the load reads what it finds.
+#[test]
+fn what_is_kept_for_a_task_is_whole_or_read() {
+    let register = RegSpan { offset: 8, size: 8 };
+    let poke = MemOperand::plain(true, 1, Expr::Unknown);
+    let pokes = || Decoded { memory: vec![poke.clone()], ..instruction(FlowKind::Next) };
+    let code = || {
+        vec![
+            (0x100, writes(register)),
+            (0x104, reads(register)),
+            (0x300, moves_elsewhere(true, register)),
+            (0x304, pokes()),
+            (0x308, writes(register)),
+            (0x30c, moves_elsewhere(false, register)),
+            (0x310, instruction(FlowKind::ExceptionReturn)),
+            (0x500, instruction(FlowKind::Next)),
+            (0x504, pokes()),
+            (0x508, instruction(FlowKind::Next)),
+        ]
+    };
+    let (one, other) = (0x5000, 0x6000);
+    for (by_handler, by_task) in [(false, false), (true, false), (false, true)] {
+        for byte in 0..8 {
+            let (mut block, mut addresses) = (vec![0, 2], vec![one]);
+            if by_handler {
+                block.push(3);
+                addresses.push(one + byte);
+            }
+            block.extend([5, 6, 7]);
+            addresses.push(other);
+            let first = (1, block.len() as u32 - 1);
+            if by_task {
+                block.push(8);
+                addresses.push(one + byte);
+            }
+            let second = block.len() as u32;
+            // It writes the register before it loads that of the first task.
+            block.extend([2, 4, 5, 6, 1]);
+            addresses.extend([other, one]);
+            let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code());
+            pass.push(&RunBatch {
+                events: exceptions(&[first, (second, second + 4)]),
+                block,
+                addresses,
+                ..RunBatch::default()
+            });
+            pass.finish();
+            // Runs are steps, which are numbered from 1.
+            let (load, last) = (u64::from(second) + 3, u64::from(second) + 5);
+            let case = (by_handler, by_task, byte);
+            let (poked, rest) = match (by_handler, by_task) {
+                (true, _) => (3, 2),
+                (_, true) => (second.into(), 1),
+                _ => {
+                    assert_eq!(read_by(&pass, load), [], "{case:?}");
+                    assert_eq!(read_by(&pass, last), [(1, 8)], "{case:?}");
+                    assert_eq!(tasks(&mut pass)[0], (1, "root", 2));
+                    continue;
+                }
+            };
+            let parts = [(rest, byte as u32), (poked, 1), (rest, 7 - byte as u32)];
+            let parts: Vec<_> = parts.into_iter().filter(|(_, bytes)| *bytes > 0).collect();
+            assert_eq!(read_by(&pass, load), parts, "{case:?}");
+            assert_eq!(read_by(&pass, last), [(load, 8)], "{case:?}");
         }
     }
 }
