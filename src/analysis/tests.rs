@@ -952,7 +952,8 @@ fn a_load_of_another_value_is_no_restore() {
 fn writes_of_the_kernel_are_told_apart() {
     use crate::event::Keeps;
     for words in 1..4 {
-        let frame = (0..words).map(|i| (i, RegSpan { offset: 8 + 4 * i as u16, size: 4 })).collect();
+        let frame =
+            (0..words).map(|i| (i, RegSpan { offset: 8 + 4 * i as u16, size: 4 })).collect();
         let load = MemOperand::plain(false, 24, Expr::Unknown);
         let code = vec![
             (0x100, instruction(FlowKind::Next)),
