@@ -658,11 +658,10 @@ impl Memory {
     #[inline(never)]
     fn mark_other(&mut self, page: PageIndex, (address, size): (u64, u32), stack_relative: bool) {
         self.mark_page(page, address, stack_relative);
+        // It may end in another page, or behind a section.
         let last = address.wrapping_add(u64::from(size.max(1)) - 1);
-        if last / PAGE != address / PAGE {
-            let page = self.page(last);
-            self.mark_page(page, last, stack_relative);
-        }
+        let end = self.page(last);
+        self.mark_page(end, last, stack_relative);
         self.know(page, address);
     }
 
@@ -815,6 +814,55 @@ mod tests {
         assert_eq!(is_stack(0x8ff0, 16), [false, false]);
         assert_eq!(is_stack(0x1ff8, 8), [true, false]);
         assert_eq!(is_stack(0x1ff8, 9), [true, true]);
+    }
+
+    /// The last byte of a page is not of the next one, of however few bytes an access is.
+    #[test]
+    fn an_access_touches_its_own_pages() {
+        for (size, pages) in [(0, 1), (1, 1), (2, 2)] {
+            let mut memory = memory(&[]);
+            memory.mark(&mut 0, (0x1fff, size), false);
+            assert_eq!(memory.page_count(), pages, "{size}");
+        }
+    }
+
+    /// An access to the stack that begins in a section is one to the stack behind it.
+    #[test]
+    fn both_ends_of_an_access_are_marked() {
+        for (address, is_stack) in [(0x1010, false), (0x101c, true), (0x1020, true), (0x100c, true)] {
+            let mut memory = memory(&[(0x1010, 0x101f, false)]);
+            memory.mark(&mut 0, (address, 8), true);
+            let Place::Region(region) = place(&mut memory, 0x1020) else { panic!() };
+            assert_eq!(memory.regions.is_stack(region), is_stack, "{address:x}");
+        }
+    }
+
+    /// What is taken out of what was filled is just that: pages that are partly meant are left, of the others none is.
+    #[test]
+    fn whole_pages_are_unfilled() {
+        const FIRST: u64 = 0x10000;
+        const PAGES: u64 = 20;
+        let mut below = crate::analysis::random::below(1);
+        let ends = |below: &mut dyn FnMut(u64) -> u64| {
+            let page = FIRST + below(PAGES) * PAGE;
+            page + [0, 1, PAGE - 2, PAGE - 1, 77][below(5) as usize]
+        };
+        for _ in 0..300 {
+            let mut memory = memory(&[]);
+            memory.fill(FIRST, PAGES * PAGE, Cell { write: 1, ..Cell::EMPTY });
+            let (one, other) = (ends(&mut below), ends(&mut below));
+            let (first, last) = (one.min(other), one.max(other));
+            memory.unfill(first, last);
+            let known = memory.known(None);
+            for page in FIRST / PAGE..FIRST / PAGE + PAGES {
+                let (from, to) = (page * PAGE, page * PAGE + (PAGE - 1));
+                let is_known =
+                    |at| known.iter().any(|(begin, n, _)| *begin <= at && at - *begin < *n);
+                let is_left = first > from || last < to;
+                assert_eq!(is_known(from), is_left, "{first:x} {last:x} {page:x}");
+                assert_eq!(is_known(to), is_left, "{first:x} {last:x} {page:x}");
+            }
+        }
     }
 
     /// Cells of whole words of one page, and of nothing else.
@@ -1055,6 +1103,10 @@ mod tests {
         memory.map(0x1000, 0x1fff, false);
         memory.map(0x40000, 0x40fff, false);
         assert_eq!(memory.stretch(0x20000, 1).expect("it is filled").0, before);
+        // Also from the first address on.
+        memory.fill(0, 0x10000, Cell { write: 2, ..Cell::EMPTY });
+        let known = memory.known(None);
+        assert_eq!((known[0].0, known[0].1, known[0].2.write), (0, 0x10000, 2));
     }
 
     /// What is known of some words is what was filled and put there, byte by byte; and it is there again when it is put
