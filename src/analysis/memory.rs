@@ -829,7 +829,8 @@ mod tests {
     /// An access to the stack that begins in a section is one to the stack behind it.
     #[test]
     fn both_ends_of_an_access_are_marked() {
-        for (address, is_stack) in [(0x1010, false), (0x101c, true), (0x1020, true), (0x100c, true)] {
+        for (address, is_stack) in [(0x1010, false), (0x101c, true), (0x1020, true), (0x100c, true)]
+        {
             let mut memory = memory(&[(0x1010, 0x101f, false)]);
             memory.mark(&mut 0, (address, 8), true);
             let Place::Region(region) = place(&mut memory, 0x1020) else { panic!() };
@@ -1050,7 +1051,9 @@ mod tests {
             let mut pairs = BTreeSet::new();
             let mut regions: Vec<Region> = Vec::new();
             for &number in &touched {
-                for address in [number * PAGE, number * PAGE + below(PAGE), number * PAGE + (PAGE - 1)] {
+                for address in
+                    [number * PAGE, number * PAGE + below(PAGE), number * PAGE + (PAGE - 1)]
+                {
                     let filled = at_once.stretch(address, 1).map(|(place, ..)| place.place());
                     let found = filled.unwrap_or_else(|| place(&mut at_once, address));
                     match (found, place(&mut each, address)) {

@@ -1456,13 +1456,7 @@ fn known(lines: &[String]) -> Vec<String> {
 }
 
 /// The pass gives what the list says, and calls are those that were made.
-pub(super) fn list_agrees(
-    case: &str,
-    code: &Code,
-    run: &Run,
-    saves: SaveRule,
-    found: &Given,
-) {
+pub(super) fn list_agrees(case: &str, code: &Code, run: &Run, saves: SaveRule, found: &Given) {
     let list = list(code, run, saves);
     same(case, "list: saves", &found.saved, &list.saved());
     let four = |map: &BTreeMap<String, [u64; 4]>| {

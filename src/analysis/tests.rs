@@ -952,7 +952,8 @@ fn a_load_of_another_value_is_no_restore() {
 fn writes_of_the_kernel_are_told_apart() {
     use crate::event::Keeps;
     for words in 1..4 {
-        let frame = (0..words).map(|i| (i, RegSpan { offset: 8 + 4 * i as u16, size: 4 })).collect();
+        let frame =
+            (0..words).map(|i| (i, RegSpan { offset: 8 + 4 * i as u16, size: 4 })).collect();
         let load = MemOperand::plain(false, 24, Expr::Unknown);
         let code = vec![
             (0x100, instruction(FlowKind::Next)),
@@ -1418,7 +1419,8 @@ fn tasks(pass: &mut Pass<Pages, Rows>) -> Vec<(usize, &'static str, u64)> {
 /// Exceptions of which the trace tells no more than that: they begin and end before these runs.
 fn exceptions(at: &[(u32, u32)]) -> Vec<(u32, Event)> {
     let back = Event::ExceptionReturn { thread: 0, frame: None };
-    let both = |&(i, j): &(u32, u32)| [(i, entry(None, crate::event::Keeps::None)), (j, back.clone())];
+    let both =
+        |&(i, j): &(u32, u32)| [(i, entry(None, crate::event::Keeps::None)), (j, back.clone())];
     at.iter().flat_map(both).collect()
 }
 
