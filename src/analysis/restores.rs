@@ -8,7 +8,7 @@ use super::levels::Handler;
 use super::origin::{Origin, Packed, Source, StackSide};
 use super::outlived::Left;
 use super::place::PlaceCode;
-use super::saves::{Load, Met, Piece, Save, Store, holds, note_piece_reader};
+use super::saves::{Load, Met, Piece, Save, Store, holds, note_piece_reader, pass_on};
 use super::shadow::{AccessId, Cell, Registers, access};
 use super::sums::EdgeHint;
 use super::{Communication, Late, Output, SavedRegister};
@@ -264,23 +264,15 @@ impl<O: Output> Data<O> {
         let live = activation.saves.iter().map(|&i| &self.saves.list[i as usize]);
         activation.save_mask = live.fold(0, |m, s| m | mask(s.store.register));
         // What was pending before it is so for the saves behind it: of this instance, and of those
-        // that it has called since.
+        // that it has called since; of any registers that have bytes of it.
         let pieces = std::mem::take(&mut self.saves.list[index as usize].pieces);
         let store = self.saves.list[index as usize].store;
-        let same = mask(store.register);
         let mut place = place;
         for frame in &owner.calls.frames()[depth..] {
             let saves = &frame.payload.saves[place.min(frame.payload.saves.len())..];
             place = 0;
-            if frame.payload.save_mask & same == 0 {
-                continue;
-            }
             for &behind in saves {
-                let behind = &mut self.saves.list[behind as usize].pieces;
-                for piece in behind.iter_mut().filter(|p| p.pending == store.access) {
-                    let mine = pieces.iter().find(|p| holds(p.span, piece.span.offset));
-                    piece.pending = mine.map_or(0, |p| p.pending);
-                }
+                pass_on(&mut self.saves.list[behind as usize].pieces, &pieces, store.access);
             }
         }
         self.saves.list[index as usize].pieces = pieces;

@@ -273,6 +273,26 @@ pub(super) fn holds(span: RegSpan, byte: u16) -> bool {
     span.offset <= byte && byte < span.offset + span.size
 }
 
+/// A save of these pieces ends: what was pending before it is so for pieces of a save behind it.
+pub(super) fn pass_on(behind: &mut Vec<Piece>, ended: &[Piece], store: AccessId) {
+    let mut i = 0;
+    while i < behind.len() {
+        let piece = &mut behind[i];
+        i += 1;
+        let mine = ended.iter().find(|p| holds(p.span, piece.span.offset));
+        let Some(mine) = mine.filter(|_| piece.pending == store) else { continue };
+        piece.pending = mine.pending;
+        if mine.span.end() < piece.span.end() {
+            // It goes on behind that; the rest is looked at again.
+            let mut rest = piece.clone();
+            let (offset, end) = (mine.span.end(), piece.span.end());
+            piece.span.size = offset - piece.span.offset;
+            (rest.span, rest.pending) = (RegSpan { offset, size: end - offset }, store);
+            behind.insert(i, rest);
+        }
+    }
+}
+
 /// Notes `call` as a reader of the bytes of `mine` in copies of the same version.
 pub(super) fn note_piece_reader(pieces: &mut Vec<Piece>, mine: &Piece, call: u32) {
     let (from, to) = (mine.span.offset, mine.span.offset + mine.span.size);
@@ -335,6 +355,54 @@ mod tests {
         }
         for store in 0..5001 {
             assert_eq!(saves.get(store), model.get(&store).copied());
+        }
+    }
+
+    /// What was pending before a save that ends is so for the save behind it, byte by byte.
+    #[test]
+    fn what_was_pending_is_so_again() {
+        const STORE: AccessId = 100;
+        let mut below = crate::analysis::random::below(1);
+        // Adjacent pieces from a byte on.
+        let pieces =
+            |below: &mut dyn FnMut(u64) -> u64, from: u16, end: u16, stores: &[AccessId]| {
+                let (mut pieces, mut at) = (Vec::new(), from);
+                while at < end {
+                    let n = (1 + below(6) as u16).min(end - at);
+                    pieces.push(Piece {
+                        span: RegSpan { offset: at, size: n },
+                        cell: Cell::EMPTY,
+                        pending: stores[below(stores.len() as u64) as usize],
+                        readers: Vec::new(),
+                        seen: false,
+                    });
+                    at += n;
+                }
+                pieces
+            };
+        let bytes = |pieces: &[Piece]| -> Vec<(u16, AccessId)> {
+            let each = |p: &Piece| {
+                (p.span.offset..p.span.end()).map(|at| (at, p.pending)).collect::<Vec<_>>()
+            };
+            pieces.iter().flat_map(each).collect()
+        };
+        for _ in 0..500 {
+            let (from, end) = (below(6) as u16, 10 + below(6) as u16);
+            let ended = pieces(&mut below, from, end, &[1, 2, 3]);
+            let before = bytes(&ended);
+            // Of other bytes it was another save.
+            let mut behind = pieces(&mut below, 0, from, &[4, 5]);
+            behind.extend(pieces(&mut below, from, end, &[STORE, STORE, 6]));
+            behind.extend(pieces(&mut below, end, 20, &[4, 5]));
+            let expected: Vec<_> = bytes(&behind)
+                .into_iter()
+                .map(|(at, pending)| match pending {
+                    STORE => before[usize::from(at - from)],
+                    other => (at, other),
+                })
+                .collect();
+            pass_on(&mut behind, &ended, STORE);
+            assert_eq!(bytes(&behind), expected);
         }
     }
 
