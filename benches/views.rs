@@ -10,6 +10,7 @@ use addfg::internals::views;
 use addfg::internals::views::slice::{Along, Direction};
 use divan::Bencher;
 use duckdb::Connection;
+use std::collections::BTreeSet;
 
 fn database() -> Connection {
     open(&DATABASE, false).expect("database")
@@ -60,7 +61,9 @@ fn matrix(bencher: Bencher) {
 #[divan::bench(args = [false, true], sample_count = 5, sample_size = 1)]
 fn loops(bencher: Bencher, carried: bool) {
     let connection = database();
-    bencher.bench_local(|| views::loops::loops(&connection, carried).expect("loops"));
+    bencher.bench_local(|| {
+        views::loops::loops(&connection, &BTreeSet::new(), carried).expect("loops")
+    });
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]

@@ -34,7 +34,7 @@ unwritten AS (
     FROM (SELECT * FROM read WHERE write_seq IS NULL) r
     ASOF JOIN memory_place p ON r.address >= p.start
     JOIN function_symbol f ON f.kind = 'pseudo' AND f.function_id IN (SELECT function_id FROM writer_function)
-    WHERE CASE WHEN r.is_register THEN f.name = '<initial registers>' ELSE f.name IN (p.unwritten, p.unwritten_long) END)
+    WHERE CASE WHEN r.is_register THEN f.name = '<initial registers>' ELSE f.name = p.unwritten END)
 FROM written UNION ALL FROM unwritten
 ORDER BY read_seq, read_ordinal, address, write_seq, writer_function_id
 LIMIT $4;

@@ -1,10 +1,12 @@
 use super::database::Database;
 use super::say::say;
+use crate::load::Detail;
 use crate::render::rows::{RowFormat, RowWriter, number, word};
 use crate::views::cut;
 use crate::views::loops::{self, LoopRow};
 use crate::views::start_up::StartUp;
 use duckdb::types::Value;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -41,12 +43,16 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let db = args.database.open()?;
-    let mut rows = loops::loops(&db, !args.quick)?;
+    let mut db = args.database.open()?;
+    let mut only = BTreeSet::new();
     if !args.functions.is_empty() {
-        let only = cut::choose(&db, &args.functions)?;
-        rows.retain(|row| row.function_id.is_some_and(|id| only.contains(&id)));
-    } else if !args.start_up {
+        only = cut::choose(&db, &args.functions)?;
+        if !loops::are_made(&db)? {
+            db = args.database.prepared(db, Detail::Instance)?;
+        }
+    }
+    let mut rows = loops::loops(&db, &only, !args.quick)?;
+    if only.is_empty() && !args.start_up {
         let left_out = StartUp::read(&db)?;
         let all = rows.len();
         rows.retain(|row| row.function_id.is_none_or(|id| !left_out.has(id)));

@@ -84,12 +84,11 @@ fn with_pieces(
     nodes.registers.source = source("<initial registers>");
     let sql = format!("FROM ({}) ORDER BY start", places_of_memory(connection)?);
     each(connection, &sql, &[], |r| {
-        let (via, short): (String, String) = (r.get(1)?, r.get(2)?);
-        let long: Option<String> = r.get(3)?;
+        let (via, unwritten): (String, String) = (r.get(1)?, r.get(2)?);
         nodes.pieces.push(Piece {
             start: r.get(0)?,
             via: place(Via::of(&via)),
-            source: source(&short).or_else(|| source(long.as_deref()?)),
+            source: source(&unwritten),
         });
         Ok(())
     })?;

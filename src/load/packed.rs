@@ -58,6 +58,13 @@ impl Wanted {
         }
     }
 
+    /// Calls, intervals, saved registers and events, without the flows between instances.
+    pub fn calls() -> Wanted {
+        let (writers, readers) = (BTreeSet::new(), BTreeSet::new());
+        let ends = Some(Ends { writers, readers, either: false });
+        Wanted { ends, ..Wanted::all(Detail::Instance) }
+    }
+
     /// What is left out of the detail, as a key; empty: nothing.
     fn less_than_all(&self) -> String {
         match (&self.ends, self.low || self.detail < Detail::Pairs) {
@@ -184,9 +191,7 @@ pub fn ensure_calls(connection: &Connection) -> Result<(), BuildError> {
     if are_temporary(connection)? && !is_part(connection)? {
         return Ok(());
     }
-    let (writers, readers) = (BTreeSet::new(), BTreeSet::new());
-    let ends = Some(Ends { writers, readers, either: false });
-    ensure(connection, &Wanted { ends, ..Wanted::all(Detail::Instance) })
+    ensure(connection, &Wanted::calls())
 }
 
 /// Makes temporary tables with the rows that are wanted. To this connection they stand for the

@@ -26,6 +26,7 @@ use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -143,7 +144,7 @@ impl Parts {
     }
 
     /// Places of the chunks that have some of these steps.
-    pub fn of_steps(&self, first: u64, last: u64) -> std::ops::Range<usize> {
+    pub fn of_steps(&self, first: u64, last: u64) -> Range<usize> {
         let from = self.chunks.partition_point(|chunk| chunk.last < first);
         from..self.chunks.partition_point(|chunk| chunk.first <= last).max(from)
     }
@@ -199,13 +200,11 @@ impl Parts {
     ) -> Result<Vec<usize>, BuildError> {
         let has_end = |list: &[FunctionId]| has(list, set) || has(list, stubs);
         let (mut found, mut may_wait) = (Vec::new(), false);
-        for (at, Chunk { first, meets, .. }) in self.chunks.iter().enumerate() {
+        for (at, Chunk { meets, .. }) in self.chunks.iter().enumerate() {
             let mut wanted = has(&meets.runs, set) || has_end(&meets.reads);
             let mut waits = false;
             if may_wait && !wanted {
-                let state = self.state(connection, at)?;
-                let state = unpack_state(&state)
-                    .map_err(|source| BuildError::Chunk { first: *first, source })?;
+                let state = self.unpacked_state(connection, at)?;
                 let is_stub = |frame: &FrameState| stubs.contains(&frame.function);
                 waits = state.threads.iter().any(|thread| {
                     let last = thread.frames.last();
@@ -219,6 +218,37 @@ impl Parts {
                 found.push(at);
             }
             may_wait = wanted || waits;
+        }
+        Ok(found)
+    }
+
+    /// Places of the chunks in which a set of functions runs or waits for what it called, as ranges: at the
+    /// ends of each none of the set is open.
+    ///
+    /// # Errors
+    /// Where a state is damaged.
+    pub fn around(
+        &self,
+        connection: &Connection,
+        set: &BTreeSet<FunctionId>,
+    ) -> Result<Vec<Range<usize>>, BuildError> {
+        let mut found: Vec<Range<usize>> = Vec::new();
+        for (at, Chunk { meets, .. }) in self.chunks.iter().enumerate() {
+            let (runs, before) = (has(&meets.runs, set), found.last_mut().filter(|r| r.end == at));
+            match before {
+                Some(before) => {
+                    let waits = || -> Result<bool, BuildError> {
+                        let state = self.unpacked_state(connection, at)?;
+                        let mut frames = state.threads.iter().flat_map(|thread| &thread.frames);
+                        Ok(frames.any(|frame| set.contains(&frame.function)))
+                    };
+                    if runs || waits()? {
+                        before.end += 1;
+                    }
+                }
+                None if runs => found.push(at..at + 1),
+                None => {}
+            }
         }
         Ok(found)
     }
@@ -308,6 +338,11 @@ impl Parts {
 
     fn state(&self, connection: &Connection, at: usize) -> Result<Vec<u8>, BuildError> {
         Ok(Part::State.of(connection, self.chunks[at].first)?)
+    }
+
+    fn unpacked_state(&self, connection: &Connection, at: usize) -> Result<State, BuildError> {
+        let state = unpack_state(&self.state(connection, at)?);
+        state.map_err(|source| BuildError::Chunk { first: self.chunks[at].first, source })
     }
 
     fn in_threads(

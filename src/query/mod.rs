@@ -48,7 +48,6 @@ pub fn each(
     Ok(())
 }
 
-/// Whether the answers that take the whole run are stored (`addfg prepare`).
 /// The query for what each address of memory is in (`flows_places.sql`), and the table that it reads.
 ///
 /// # Errors
@@ -61,6 +60,7 @@ pub fn places_of_memory(connection: &Connection) -> duckdb::Result<&'static str>
     Ok(include_str!("../../queries/report/flows_places.sql").trim_end().trim_end_matches(';'))
 }
 
+/// Whether the answers that take the whole run are stored (`addfg prepare`).
 pub fn is_prepared(connection: &Connection) -> duckdb::Result<bool> {
     let sql = "SELECT count(*) > 0 FROM meta WHERE key = 'prepared'";
     connection.query_row(sql, [], |r| r.get(0))

@@ -82,6 +82,12 @@ impl<T: Copy + Default, const PAGE: usize> ByteMap<T, PAGE> {
         self.parts(address, bytes, |_, part| part.iter_mut().for_each(&mut take));
     }
 
+    /// The value of one byte.
+    pub fn value(&mut self, address: u64) -> &mut T {
+        let (number, at) = Self::split(address);
+        &mut self.page(number)[at]
+    }
+
     /// Sets the values of adjacent bytes.
     pub fn set(&mut self, address: u64, bytes: u64, value: T) {
         self.visit(address, bytes, |v| *v = value);
@@ -125,6 +131,12 @@ impl<T: Copy + Default, const PAGE: usize> ByteMap<T, PAGE> {
         let mut list: Vec<u64> = numbers.filter(|n| (low..=high).contains(n)).collect();
         list.sort_unstable();
         list
+    }
+
+    /// The value of one byte as it is.
+    pub fn get(&self, address: u64) -> T {
+        let (number, at) = Self::split(address);
+        self.index.get(&number).map_or_else(T::default, |&page| self.pages[page][at])
     }
 
     /// All touched pages with their first addresses, in no order.

@@ -1,13 +1,16 @@
 //! The dictionaries of a database: executed instructions and the straight pieces of code that runs
 //! are made of.
 
+use super::bytes::ByteMap;
 use super::chunks::Chunks;
 use super::error::{ReplayError, dense, size, slot};
-use crate::id::{BlockId, FunctionId, InstructionId, ProcessId, ThreadId};
+use crate::id::{BlockId, CallId, FunctionId, InstructionId, ProcessId, ThreadId};
 use crate::load::Detail;
 use crate::load::packed::{self, Wanted};
 use crate::load::parts::{self, Parts};
 use duckdb::Connection;
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// An access of a block, the same at each of its runs.
 #[derive(Clone, Copy, Debug)]
@@ -119,15 +122,17 @@ pub struct Code {
     pub(super) longest: i64,
     /// In `run_chunk`; else in `block_run`.
     packed: bool,
-    calls: usize,
     /// Control registers but the program counter and the stack pointer: first byte, size.
     flags: Vec<(u32, u32)>,
     /// By thread.
     processes: Vec<Option<ProcessId>>,
     pub(super) fetch: Fetch,
     pub(super) chunks: Chunks,
-    /// Rows of calls are made of the chunks that are gone through; None: there are all.
+    /// Rows of calls are made of the chunks that are gone through; None: there are those of all that is
+    /// asked for.
     parts: Option<Parts>,
+    /// Steps that are asked for, first and last, in order.
+    pub(super) ranges: Vec<(i64, i64)>,
 }
 
 impl Code {
@@ -151,6 +156,74 @@ impl Code {
             packed::ensure_calls(connection)?;
         }
         Code::read(connection, parts)
+    }
+
+    /// The same for what asks for nothing but what happens while one of a set of functions is open: of the
+    /// whole run, the chunks that have such steps.
+    ///
+    /// # Errors
+    /// As [`Code::open`].
+    pub fn open_around(
+        connection: &Connection,
+        set: &BTreeSet<FunctionId>,
+    ) -> Result<Code, ReplayError> {
+        let wanted = Wanted::calls();
+        let Some(parts) = Parts::open(connection, &wanted)? else {
+            return Code::open(connection);
+        };
+        let mut set = set.clone();
+        loop {
+            let chunks = parts.around(connection, &set)?;
+            parts.ensure(connection, &wanted, chunks.iter().cloned().flatten())?;
+            let mut code = Code::read(connection, None)?;
+            let step = |seq: u64| i64::try_from(seq).unwrap_or(LAST).min(LAST);
+            let range = |chunks: Range<usize>| {
+                let chunks = &parts.chunks()[chunks];
+                Some((step(chunks.first()?.first), step(chunks.last()?.last)))
+            };
+            code.ranges = chunks.into_iter().filter_map(range).collect();
+            // Code of one function may run in an instance of another one, which may go on behind the range.
+            let open = set.len();
+            set.extend(code.callers_of_code(connection, &set)?);
+            if set.len() == open {
+                return Ok(code);
+            }
+        }
+    }
+
+    /// Functions in whose instances code of a set of functions runs.
+    fn callers_of_code(
+        &self,
+        connection: &Connection,
+        set: &BTreeSet<FunctionId>,
+    ) -> Result<BTreeSet<FunctionId>, ReplayError> {
+        let is_of = |id: &InstructionId| {
+            self.instruction(*id).function.is_some_and(|function| set.contains(&function))
+        };
+        let of_set: Vec<bool> =
+            self.blocks.iter().map(|block| block.instructions.iter().any(is_of)).collect();
+        let mut calls: ByteMap<bool, 4096> = ByteMap::default();
+        for &range in &self.ranges {
+            self.flow(connection, range, |piece| {
+                if let Some(call) = piece.call.filter(|_| of_set[piece.block_id.index()])
+                    && piece.instructions().iter().any(is_of)
+                {
+                    *calls.value(call.index() as u64) = true;
+                }
+                true
+            })?;
+        }
+        let mut found = BTreeSet::new();
+        let sql = include_str!("../../queries/report/replay_functions.sql");
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(r) = rows.next()? {
+            let (call, function): (CallId, FunctionId) = (r.get(0)?, r.get(1)?);
+            if calls.get(call.index() as u64) {
+                found.insert(function);
+            }
+        }
+        Ok(found)
     }
 
     /// The same for what asks for what happens beside the steps, and not for calls.
@@ -187,27 +260,28 @@ impl Code {
     fn read(connection: &Connection, parts: Option<Parts>) -> Result<Code, ReplayError> {
         // Runs come in the order in which they were stored, which is that of the run.
         connection.execute_batch("SET preserve_insertion_order = true")?;
-        type Bounds = (Option<i64>, Option<i64>, i64, bool);
-        let bounds = |r: &duckdb::Row| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?));
+        type Bounds = (Option<i64>, Option<i64>, bool);
+        let bounds = |r: &duckdb::Row| Ok((r.get(0)?, r.get(1)?, r.get(2)?));
         let sql = include_str!("../../queries/report/replay_bounds.sql");
-        let (first, last, calls, packed): Bounds = connection.query_row(sql, [], bounds)?;
+        let (first, last, packed): Bounds = connection.query_row(sql, [], bounds)?;
         let (Some(first), Some(last)) = (first, last) else {
             let why = crate::store::open::why_no_steps(connection)?;
             return Err(ReplayError::NoSteps { why });
         };
+        let (first, last) = (first.max(0), last.min(LAST));
         let mut code = Code {
             blocks: Vec::new(),
             instructions: Vec::new(),
-            first: first.max(0),
-            last: last.min(LAST),
+            first,
+            last,
             longest: 1,
             packed,
-            calls: usize::try_from(calls).unwrap_or(0),
             flags: Vec::new(),
             processes: Vec::new(),
             fetch: Fetch::Addresses,
             chunks: Chunks::default(),
             parts,
+            ranges: vec![(first, last)],
         };
         code.read_registers(connection)?;
         code.read_threads(connection)?;
@@ -352,11 +426,6 @@ impl Code {
     /// How many instructions there are, or the largest id.
     pub fn instructions(&self) -> usize {
         self.instructions.len()
-    }
-
-    /// The largest id of a call instance.
-    pub fn calls(&self) -> usize {
-        self.calls
     }
 
     /// The largest id of a thread.

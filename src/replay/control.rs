@@ -1,5 +1,6 @@
 //! Executed control flow inside functions: basic blocks, loops and control dependences.
 
+use super::bytes::ByteMap;
 use super::code::Code;
 use super::error::ReplayError;
 use super::structure::{Loop, control_dependences, loops};
@@ -19,20 +20,23 @@ pub struct Transitions {
     pub exits: BTreeMap<InstructionId, u64>,
 }
 
-/// Goes through the run once.
+/// Goes through what is asked for of the run once.
 pub fn transitions(code: &Code, connection: &Connection) -> Result<Transitions, ReplayError> {
-    let mut last: Vec<Option<InstructionId>> = vec![None; code.calls()];
+    // By number of the call instance.
+    let mut last: ByteMap<Option<InstructionId>, 1024> = ByteMap::default();
     let mut pieces: FxHashMap<(BlockId, usize, usize), u64> = FxHashMap::default();
     let mut between: FxHashMap<(Option<InstructionId>, InstructionId), u64> = FxHashMap::default();
-    code.flow(connection, (code.first, code.last), |p| {
-        let (before, run) = (p.call.and_then(|c| last.get_mut(c.index())), p.instructions());
-        if let (Some(before), &[first, ..], &[.., end]) = (before, run, run) {
-            *pieces.entry((p.block_id, p.first_step, p.end_step)).or_default() += 1;
-            *between.entry((*before, first)).or_default() += 1;
-            *before = Some(end);
-        }
-        true
-    })?;
+    for &range in &code.ranges {
+        code.flow(connection, range, |p| {
+            let run = p.instructions();
+            if let (Some(call), &[first, ..], &[.., end]) = (p.call, run, run) {
+                *pieces.entry((p.block_id, p.first_step, p.end_step)).or_default() += 1;
+                let before = last.value(call.index() as u64);
+                *between.entry((before.replace(end), first)).or_default() += 1;
+            }
+            true
+        })?;
+    }
     let mut found = Transitions::default();
     for ((a, b), count) in between {
         *match a {
@@ -47,7 +51,7 @@ pub fn transitions(code: &Code, connection: &Connection) -> Result<Transitions, 
     }
     // An instruction that repeats itself (`rep stos`) is one for who runs it: no block, and no loop.
     found.next.retain(|&(a, b), _| a != b || code.instruction(a).transfers);
-    for &instruction in last.iter().flatten() {
+    for &instruction in last.pages().flat_map(|(_, page)| page).flatten() {
         *found.exits.entry(instruction).or_default() += 1;
     }
     Ok(found)

@@ -1,5 +1,6 @@
 //! The loops that each thread is in while the run is gone through.
 
+use super::bytes::ByteMap;
 use super::code::Code;
 use super::control::ControlFlow;
 use super::error::ReplayError;
@@ -51,8 +52,8 @@ struct Nest {
 /// The loops of all threads; those of the thread of the current step are asked for.
 pub struct Nests<'a> {
     flow: &'a ControlFlow,
-    /// By call instance.
-    parents: Vec<Option<CallId>>,
+    /// By number of the call instance.
+    parents: ByteMap<Option<CallId>, 1024>,
     /// By instruction: the block that begins with it.
     leader: Vec<Option<usize>>,
     /// By thread.
@@ -66,15 +67,13 @@ impl<'a> Nests<'a> {
         connection: &Connection,
         flow: &'a ControlFlow,
     ) -> Result<Nests<'a>, ReplayError> {
-        let mut parents = vec![None; code.calls()];
+        let mut parents = ByteMap::default();
         let sql = include_str!("../../queries/report/replay_parents.sql");
         let mut statement = connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         while let Some(r) = rows.next()? {
             let call: CallId = r.get(0)?;
-            if let Some(parent) = parents.get_mut(call.index()) {
-                *parent = Some(r.get(1)?);
-            }
+            *parents.value(call.index() as u64) = Some(r.get(1)?);
         }
         let mut leader = vec![None; code.instructions()];
         for (number, block) in flow.blocks.iter().enumerate() {
@@ -108,7 +107,7 @@ impl<'a> Nests<'a> {
         if nest.frames.last().is_some_and(|f| f.0 == call) {
             return;
         }
-        let parent = call.and_then(|c| self.parents.get(c.index()).copied().flatten());
+        let parent = call.and_then(|c| self.parents.get(c.index() as u64));
         let known = nest.frames.iter().rposition(|f| f.0 == call || f.0 == parent);
         let keep = known.map_or(0, |k| k + 1);
         if let Some(first_gone) = nest.frames.get(keep) {

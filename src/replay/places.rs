@@ -107,7 +107,7 @@ pub fn places(connection: &Connection) -> Result<Places, ReplayError> {
             places.names.push(name);
             places.names.len() - 1
         });
-        let variable = r.get::<_, Option<i32>>(4)?.and_then(|v| by_id.get(&v).copied());
+        let variable = r.get::<_, Option<i32>>(3)?.and_then(|v| by_id.get(&v).copied());
         places.pieces.push(Piece { start: r.get(0)?, via: r.get(1)?, unwritten, variable });
     }
     let mut statement =

@@ -172,15 +172,25 @@ fn same(a: Option<Write>, b: Option<Write>) -> bool {
     a.map(|w| w.access) == b.map(|w| w.access)
 }
 
-/// Goes through the run from its beginning to step `last` and shows every communication.
+/// Goes through what is asked for of the run, up to step `last`, and shows every communication. What lies before a
+/// range of steps has written nothing in it.
 pub fn observe<O: Observer>(
     code: &Code,
     connection: &Connection,
     last: i64,
     observer: &mut O,
 ) -> Result<(), ReplayError> {
-    let mut shadow = Shadow::default();
-    code.steps(connection, (code.first, last), |step| shadow.step(step, observer))
+    let mut goes_on = true;
+    for &(first, end) in &code.ranges {
+        let mut shadow = Shadow::default();
+        if goes_on {
+            code.steps(connection, (first, end.min(last)), |step| {
+                goes_on = shadow.step(step, observer);
+                goes_on
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Shows every communication of the run.

@@ -8,6 +8,7 @@ use crate::text::human_count;
 use crate::views::loops::{self, LoopRow};
 use duckdb::Connection;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Whether what is carried was looked at, and rows: function (place), its name, place, depth, entries,
 /// iterations, steps, carried bytes (memory, registers), pattern, distance, private storage,
@@ -20,7 +21,7 @@ pub(super) fn loops(
 ) -> Result<Value, ReportError> {
     let steps = steps(connection)?;
     let with_carried = steps <= options.replayed.carried || is_prepared(connection)?;
-    let found = loops::loops(connection, with_carried);
+    let found = loops::loops(connection, &BTreeSet::new(), with_carried);
     let Some(list) = or_say(found, &["loops"], "No loops", missing)? else {
         return Ok(Value::Null);
     };

@@ -10,7 +10,7 @@ use crate::replay::pattern::{Finding, Pattern, pattern};
 use crate::replay::{Code, places};
 use crate::text::file_name;
 use duckdb::Connection;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug)]
 pub struct LoopRow {
@@ -43,28 +43,52 @@ pub struct Carried {
 }
 
 /// All loops, those with the most steps first: those of the trace's own control-flow graph (DCFG),
-/// else those found in the executed instructions.
-pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>, ViewError> {
-    if connection.query_row("SELECT EXISTS (FROM loop)", [], |r| r.get(0))? {
-        return stored(connection);
-    }
-    if is_prepared(connection)? {
-        let mut rows = prepared(connection)?;
-        if !with_carried {
-            rows.iter_mut().for_each(LoopRow::forget_carried);
+/// else those found in the executed instructions. `only`: those of these functions, if it has any.
+pub fn loops(
+    connection: &Connection,
+    only: &BTreeSet<FunctionId>,
+    with_carried: bool,
+) -> Result<Vec<LoopRow>, ViewError> {
+    let mut rows = match made(connection)? {
+        Some(mut rows) => {
+            if !with_carried {
+                rows.iter_mut().for_each(LoopRow::forget_carried);
+            }
+            rows
         }
-        return Ok(rows);
+        None if only.is_empty() => read(connection, Code::open(connection)?, with_carried)?,
+        None => read(connection, Code::open_around(connection, only)?, with_carried)?,
+    };
+    if !only.is_empty() {
+        rows.retain(|row| row.function_id.is_some_and(|id| only.contains(&id)));
     }
-    read(connection, with_carried)
+    Ok(rows)
+}
+
+/// Whether the run need not be gone through.
+pub fn are_made(connection: &Connection) -> Result<bool, ViewError> {
+    let of_trace: bool = connection.query_row("SELECT EXISTS (FROM loop)", [], |r| r.get(0))?;
+    Ok(of_trace || is_prepared(connection)?)
+}
+
+/// Those that the database has.
+fn made(connection: &Connection) -> Result<Option<Vec<LoopRow>>, ViewError> {
+    if connection.query_row("SELECT EXISTS (FROM loop)", [], |r| r.get(0))? {
+        return stored(connection).map(Some);
+    }
+    if is_prepared(connection)? { prepared(connection).map(Some) } else { Ok(None) }
 }
 
 /// Goes through the run: loops with all that is known of them.
 pub fn find(connection: &Connection) -> Result<Vec<LoopRow>, ViewError> {
-    read(connection, true)
+    read(connection, Code::open(connection)?, true)
 }
 
-fn read(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>, ViewError> {
-    let code = Code::open(connection)?;
+fn read(
+    connection: &Connection,
+    code: Code,
+    with_carried: bool,
+) -> Result<Vec<LoopRow>, ViewError> {
     let flow = ControlFlow::find(&code, connection)?;
     let names = FunctionNames::read(connection)?;
     let mut texts: BTreeMap<InstructionId, (String, Option<i32>)> = BTreeMap::new();

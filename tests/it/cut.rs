@@ -5,7 +5,7 @@ use crate::common::*;
 use addfg::internals::render::rows::RowFormat;
 use addfg::internals::replay::crossing::Callees;
 use addfg::internals::views::cut::{Shown, choose, cut};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 type Figures = HashMap<String, u64>;
@@ -338,4 +338,56 @@ fn questions_have_the_answers_that_are_written() {
         questions += 1;
     }
     assert_eq!(questions, 22);
+}
+
+/// What no step wrote has the name that graphs and flows give it: of a program with libraries, by image.
+#[test]
+fn sources_have_the_names_of_the_graph() {
+    if !have("valgrind") || !have("gcc") {
+        return skipped("names of sources: needs valgrind and gcc");
+    }
+    let scratch = Scratch::new("cut-sources");
+    let (program, db) = (scratch.path("plt"), scratch.path("plt.duckdb"));
+    make("gcc", &repository("tests/programs/plt.c"), &["-g", "-O1"], &program);
+    let output =
+        addfg(&["record", "-q", "--detail", "pairs", "-o", utf8(&db), "--", utf8(&program)]);
+    assert_ne!(output.status.code(), Some(2), "{}", said(&output));
+    // Those that read most sources.
+    let readers = rows(
+        &db,
+        "SELECT reader FROM function_dataflow WHERE writer LIKE '<%' AND reader NOT LIKE '<%'
+           AND (SELECT count(*) FROM function_symbol WHERE name = reader) = 1
+         GROUP BY reader ORDER BY count(DISTINCT writer) DESC, reader LIMIT 5",
+    );
+    // Sections of files; what is no section of an image is memory to `cut` (docs/semantics.md).
+    let is_of_image = |name: &str| name.starts_with('<') && name.contains(" .");
+    let mut compared = 0;
+    for reader in readers {
+        let expected: BTreeMap<String, u64> = rows(
+            &db,
+            &format!(
+                "SELECT writer || chr(9) || sum(bytes)::UBIGINT FROM function_dataflow
+                 WHERE reader = '{reader}' AND writer LIKE '<%' GROUP BY writer"
+            ),
+        )
+        .iter()
+        .filter(|row| is_of_image(row))
+        .map(|row| {
+            row.split_once('\t').map(|(name, n)| (name.to_owned(), n.parse().unwrap())).unwrap()
+        })
+        .collect();
+        let mut found = BTreeMap::new();
+        let shown =
+            ok(&["cut", utf8(&db), &reader, "--show", "flows", "--limit", "0", "--format", "json"]);
+        let list: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        for row in list.as_array().unwrap() {
+            let source = row["function"].as_str().unwrap();
+            if row["direction"] == "in" && is_of_image(source) {
+                *found.entry(source.to_owned()).or_default() += row["bytes"].as_u64().unwrap();
+            }
+        }
+        assert_eq!(found, expected, "{reader}");
+        compared += found.len();
+    }
+    assert!(compared > 5, "{compared} sources");
 }

@@ -415,6 +415,8 @@ fn same_answers_of_parts(packed: &Path, rows_of: &Path) {
             &["cut", name, "--show", "flows"],
             &["cut", name, "--show", "objects"],
             &["cut", name, "--show", "entries"],
+            &["loops", "--functions", name, "--limit", "0"],
+            &["loops", "--functions", name, "--limit", "0", "--dependences"],
         ];
         for words in questions {
             same_answer(packed, rows_of, words);
@@ -474,11 +476,12 @@ fn the_first_question_prepares_the_parts() {
     };
     let rows_of = made("rows", Detail::Pairs);
     let most = functions(&rows_of).pop().unwrap();
-    for command in ["instances", "cut", "flows", "slice"] {
+    for command in ["instances", "cut", "flows", "slice", "loops"] {
         let packed = made("packed", Detail::Summary);
         let words: &[&str] = match command {
             "flows" => &[&most, &most],
             "slice" => &["--at", "800"],
+            "loops" => &["--functions", &most],
             _ => &[&most],
         };
         let words = [&[command], words, &["--format", "csv"]].concat();
