@@ -110,5 +110,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             );
         }
     }
+    let by_kernel = flows::read_by_kernel(&db)?;
+    if by_kernel > 0 {
+        say!(
+            "addfg: not listed: {} that the kernel read, which has no instructions; `addfg sql DB \"FROM function_dataflow\"` and `addfg \
+             graph` have the sum",
+            human_bytes(by_kernel)
+        );
+    }
     Ok(ExitCode::SUCCESS)
 }

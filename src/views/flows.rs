@@ -163,6 +163,16 @@ pub fn communications(
     Ok(Found { listing: ends.listing(report!("flows"), []), transfers, left_out })
 }
 
+/// Bytes that the kernel read of what is asked for last: what a function of its name reads (`<write: out>`) has no
+/// instructions and is in no list.
+pub fn read_by_kernel(connection: &Connection) -> duckdb::Result<i64> {
+    let sql = "SELECT coalesce(sum(bytes), 0)::BIGINT FROM function_edge
+               JOIN reader_function r ON r.function_id = reader_function_id
+               JOIN function_symbol s ON s.function_id = reader_function_id AND s.kind = 'pseudo'
+               WHERE writer_function_id IN (SELECT function_id FROM writer_function)";
+    connection.query_row(sql, [], |r| r.get(0))
+}
+
 impl Ends {
     /// Of sets neither a call of the writers nor one of the readers can be chosen, of single
     /// functions one of the reader.
@@ -206,7 +216,7 @@ impl Ends {
 
 /// Fills the temporary table `found` with the first `limit` communications in the order of the
 /// reads and gives how many transfers there are in all. `inside`: with those of a function to itself.
-fn find(connection: &Connection, ends: &Ends, inside: bool, limit: i64) -> duckdb::Result<i64> {
+fn find(connection: &Connection, ends: &Ends, inside: bool, limit: i64) -> Result<i64, ViewError> {
     let search = Search::begin(connection, ends.instance, inside)?;
     let (first, last, transfers): (Option<i64>, Option<i64>, Option<i64>) = connection.query_row(
         report!("flows_bounds"),

@@ -359,9 +359,8 @@ fn sources_have_the_names_of_the_graph() {
            AND (SELECT count(*) FROM function_symbol WHERE name = reader) = 1
          GROUP BY reader ORDER BY count(DISTINCT writer) DESC, reader LIMIT 5",
     );
-    // Sections of files; what is no section of an image is memory to `cut` (docs/semantics.md).
-    let is_of_image = |name: &str| name.starts_with('<') && name.contains(" .");
-    let mut compared = 0;
+    let is_source = |name: &str| name.starts_with('<');
+    let (mut compared, mut kernel) = (0, 0);
     for reader in readers {
         let expected: BTreeMap<String, u64> = rows(
             &db,
@@ -371,7 +370,7 @@ fn sources_have_the_names_of_the_graph() {
             ),
         )
         .iter()
-        .filter(|row| is_of_image(row))
+        .filter(|row| is_source(row))
         .map(|row| {
             row.split_once('\t').map(|(name, n)| (name.to_owned(), n.parse().unwrap())).unwrap()
         })
@@ -382,12 +381,20 @@ fn sources_have_the_names_of_the_graph() {
         let list: serde_json::Value = serde_json::from_str(&shown).unwrap();
         for row in list.as_array().unwrap() {
             let source = row["function"].as_str().unwrap();
-            if row["direction"] == "in" && is_of_image(source) {
+            if row["direction"] == "in" && is_source(source) {
                 *found.entry(source.to_owned()).or_default() += row["bytes"].as_u64().unwrap();
             }
         }
         assert_eq!(found, expected, "{reader}");
+        for (source, bytes) in &expected {
+            let shown =
+                ok(&["flows", utf8(&db), source, &reader, "--limit", "0", "--format", "json"]);
+            let list: serde_json::Value = serde_json::from_str(&shown).unwrap();
+            let listed = list.as_array().unwrap().iter().map(|row| row["bytes"].as_u64().unwrap());
+            assert_eq!(listed.sum::<u64>(), *bytes, "{source} -> {reader}");
+        }
         compared += found.len();
+        kernel += found.keys().filter(|source| source.starts_with("<read: ")).count();
     }
-    assert!(compared > 5, "{compared} sources");
+    assert!(compared > 5 && kernel > 0, "{compared} sources, {kernel} of read");
 }

@@ -18,6 +18,7 @@ pub use calls::{Exchanged, exchanged};
 pub use exchange::{Crossing, Direction, Exchange, Object, Partner, Sum};
 pub use members::{Callees, Calls, Entry, Members};
 pub use nodes::{NodeNumber, Nodes, Piece, between};
+pub use outside::Unwritten;
 pub use rows::{Stored, beside};
 
 use super::bytes::ByteMap;
@@ -27,7 +28,6 @@ use crate::id::{FunctionId, ProcessId, ThreadId};
 use duckdb::Connection;
 use exchange::{Crossed, Place};
 use members::{EntryNumber, Span};
-use outside::Unwritten;
 use rows::Row;
 use rustc_hash::{FxHashMap, FxHashSet};
 use values::Values;
@@ -138,7 +138,7 @@ impl<const PAGE: usize> Side<PAGE> {
 }
 
 /// Bytes that no step wrote, from one source.
-struct UnwrittenPart {
+struct UnwrittenBytes {
     version: i64,
     partner: u32,
     /// The first one's address, and how many.
@@ -292,42 +292,26 @@ impl Finder<'_> {
         self.add(direction, &crossed(version, partner, (row.address, bytes)));
     }
 
-    /// Bytes of a read that no step wrote, by what they come from: it may read across the border of a
-    /// section, or of what the stack had when the program began.
-    fn unwritten_parts(&mut self, place: Place, row: Row, bytes: u64) -> Vec<UnwrittenPart> {
-        let is_register = matches!(place, Place::Register(_));
-        let together = match place {
-            Place::Register(_) => true,
-            Place::Memory(process) => {
-                self.places.is_uniform(row.address, bytes)
-                    && self.unwritten.is_uniform(process, row.address, bytes)
-            }
+    /// Bytes of a read that no step wrote, by what they come from.
+    fn unwritten_parts(&mut self, place: Place, row: Row, bytes: u64) -> Vec<UnwrittenBytes> {
+        let process = match place {
+            Place::Register(_) => None,
+            Place::Memory(process) => Some(process),
         };
-        let pieces = if together { 1 } else { bytes };
-        let mut parts: Vec<UnwrittenPart> = Vec::new();
-        for offset in 0..pieces {
-            let address = row.address.wrapping_add(offset);
-            let (number, source) = match place {
-                Place::Memory(process) => self.unwritten.at(process, address),
-                Place::Register(_) => (0, None),
-            };
-            let name = match source {
-                Some(source) => &self.unwritten.sources[source],
-                None => self.places.name(self.places.at(is_register, address).1),
-            };
-            let partner = self.partner(Partner::Source(name.to_owned()));
-            let version = -1 - number as i64;
-            match parts.last_mut() {
-                Some(last) if (last.version, last.partner) == (version, partner) => {
-                    last.bytes.1 += 1;
-                }
-                _ => {
-                    let bytes = (address, if together { bytes } else { 1 });
-                    parts.push(UnwrittenPart { version, partner, bytes });
-                }
-            }
-        }
-        parts
+        let parts = self.unwritten.parts(self.places, process, (row.address, bytes));
+        let parts: Vec<_> = parts
+            .into_iter()
+            .map(|part| {
+                let partner = Partner::Source(part.name.to_owned());
+                (-1 - part.number as i64, partner, (part.address, part.bytes))
+            })
+            .collect();
+        let with_number = |(version, partner, bytes)| UnwrittenBytes {
+            version,
+            partner: self.partner(partner),
+            bytes,
+        };
+        parts.into_iter().map(with_number).collect()
     }
 
     fn add(&mut self, direction: Direction, c: &Crossed) {

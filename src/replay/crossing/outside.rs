@@ -1,9 +1,10 @@
 //! What memory holds that no step wrote: who wrote it last, and how often that changed.
 
 use super::super::error::ReplayError;
+use super::super::places::Places;
 use crate::id::ProcessId;
 use duckdb::{Connection, params};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// Something that gave bytes new contents behind a step.
@@ -33,12 +34,24 @@ struct Range {
     source: Option<usize>,
 }
 
+/// Adjacent bytes that no step wrote, from one source.
+pub struct UnwrittenPart<'a> {
+    /// Of the change that made them what they are; 0: none did.
+    pub number: usize,
+    /// Of the pseudo-function that stands for the source.
+    pub name: &'a str,
+    pub address: u64,
+    pub bytes: u64,
+}
+
 /// The latest change of each range, in the order of the run.
 #[derive(Default)]
 pub struct Unwritten {
     events: Vec<Event>,
     done: usize,
-    pub sources: Vec<String>,
+    sources: Vec<String>,
+    /// Those that are files, of which sections of images are not.
+    files: FxHashSet<usize>,
     /// By process and first byte.
     ranges: FxHashMap<ProcessId, BTreeMap<u64, Range>>,
 }
@@ -66,6 +79,21 @@ fn over(ranges: &BTreeMap<u64, Range>, first: u64, last: u64) -> Vec<(u64, Range
 impl Unwritten {
     pub fn read(connection: &Connection) -> Result<Unwritten, ReplayError> {
         let mut unwritten = Unwritten::default();
+        let mut files: FxHashMap<(i64, ProcessId, u64), usize> = FxHashMap::default();
+        let sql = include_str!("../../../queries/report/replay_files.sql");
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(r) = rows.next()? {
+            let (seq, process, first): (i64, ProcessId, u64) = (r.get(0)?, r.get(1)?, r.get(2)?);
+            let source = unwritten.source(r.get(4)?);
+            unwritten.files.insert(source);
+            files.insert((seq, process, first), source);
+            if seq == 0 {
+                let last = first.saturating_add(r.get::<_, u64>(3)?.saturating_sub(1));
+                let contents = Contents::Of(Some(source));
+                unwritten.events.push(Event { seq, process, first, last, contents });
+            }
+        }
         let sql = include_str!("../../../queries/report/replay_outside.sql");
         let mut statement = connection.prepare(sql)?;
         let mut rows = statement.query(params![i64::MIN, i64::MAX])?;
@@ -86,6 +114,9 @@ impl Unwritten {
                 (first, last) = (0, u64::MAX);
             }
             let (seq, process) = (r.get(0)?, r.get(1)?);
+            if kind == "map" {
+                contents = Contents::Of(files.get(&(seq, process, first)).copied());
+            }
             unwritten.events.push(Event { seq, process, first, last, contents });
         }
         Ok(unwritten)
@@ -124,7 +155,7 @@ impl Unwritten {
     }
 
     /// Whether one change made all of these bytes what they are, or none did.
-    pub fn is_uniform(&self, process: ProcessId, address: u64, bytes: u64) -> bool {
+    fn is_uniform(&self, process: ProcessId, address: u64, bytes: u64) -> bool {
         let last = address.saturating_add(bytes.saturating_sub(1));
         self.ranges.get(&process).is_none_or(|ranges| {
             let begins = ranges.range(..=last).next_back();
@@ -132,8 +163,38 @@ impl Unwritten {
         })
     }
 
+    /// Bytes of memory of a process, or of a register, that no step wrote, by what they come from: a read may go across
+    /// the border of a section, or of what the stack had when the program began.
+    pub fn parts<'a>(
+        &'a self,
+        places: &'a Places,
+        process: Option<ProcessId>,
+        (address, bytes): (u64, u64),
+    ) -> Vec<UnwrittenPart<'a>> {
+        let together = process.is_none_or(|process| {
+            places.is_uniform(address, bytes) && self.is_uniform(process, address, bytes)
+        });
+        let (pieces, step) = if together { (1, bytes) } else { (bytes, 1) };
+        let mut parts: Vec<UnwrittenPart> = Vec::new();
+        for offset in 0..pieces {
+            let at = address.wrapping_add(offset);
+            let (number, source) = process.map_or((0, None), |process| self.at(process, at));
+            let (via, place) = places.at(process.is_none(), at);
+            let is_section = matches!(via, "global" | "constant");
+            let name = match source.filter(|source| !(is_section && self.files.contains(source))) {
+                Some(source) => self.sources[source].as_str(),
+                None => places.name(place),
+            };
+            match parts.last_mut() {
+                Some(last) if (last.number, last.name) == (number, name) => last.bytes += step,
+                _ => parts.push(UnwrittenPart { number, name, address: at, bytes: step }),
+            }
+        }
+        parts
+    }
+
     /// The number of the change that made a byte what it is (0: none did), and its source.
-    pub fn at(&self, process: ProcessId, address: u64) -> (usize, Option<usize>) {
+    fn at(&self, process: ProcessId, address: u64) -> (usize, Option<usize>) {
         let found = self.ranges.get(&process).and_then(|ranges| {
             ranges.range(..=address).next_back().filter(|(_, of)| of.last >= address)
         });

@@ -1,7 +1,13 @@
 //! Finds single communications in a part of the run.
 
-use crate::query::places_of_memory;
+use crate::id::{FunctionId, InstructionId, ProcessId, ThreadId};
+use crate::query::{each, places_of_memory};
+use crate::replay::crossing::Unwritten;
+use crate::replay::{Places, places};
+use crate::views::ViewError;
 use duckdb::{Connection, params};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 
 /// Steps of the first window; each next one is twice as long, up to [`LAST_WINDOW`].
 const FIRST_WINDOW: i64 = 1 << 20;
@@ -14,6 +20,75 @@ pub struct Search<'c> {
     pub inside: bool,
     /// Steps of the longest block.
     longest: i64,
+    /// None: only functions wrote what is wanted.
+    sources: Option<RefCell<Sources>>,
+}
+
+/// The sources among the writers, which stand for what no step wrote.
+struct Sources {
+    /// By name.
+    wanted: FxHashMap<String, FunctionId>,
+    places: Places,
+    unwritten: Unwritten,
+    processes: FxHashMap<ThreadId, ProcessId>,
+}
+
+impl Sources {
+    fn read(connection: &Connection) -> Result<Option<Sources>, ViewError> {
+        let sql =
+            "SELECT name, function_id FROM function_symbol JOIN writer_function USING (function_id)
+                   WHERE kind = 'pseudo'";
+        let mut wanted = FxHashMap::default();
+        each(connection, sql, &[], |r| {
+            wanted.insert(r.get(0)?, r.get(1)?);
+            Ok(())
+        })?;
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        let mut processes = FxHashMap::default();
+        each(connection, "SELECT thread_id, process_id FROM thread", &[], |r| {
+            processes.insert(r.get(0)?, r.get(1)?);
+            Ok(())
+        })?;
+        let (places, unwritten) = (places(connection)?, Unwritten::read(connection)?);
+        Ok(Some(Sources { wanted, places, unwritten, processes }))
+    }
+
+    /// Fills `source_read` with what of `window_read` comes from them. Windows come in the order of the run.
+    fn find(&mut self, connection: &Connection) -> Result<(), ViewError> {
+        let Sources { wanted, places, unwritten, processes } = self;
+        let mut found = connection.appender_to_catalog_and_db("source_read", "temp", "main")?;
+        let sql = "SELECT read_seq, read_ordinal, is_register, address, bytes, read_instruction_id, reader_function_id, thread_id
+                   FROM window_read WHERE write_seq IS NULL ORDER BY read_seq";
+        each(connection, sql, &[], |r| {
+            let (seq, ordinal, register): (i64, u16, bool) = (r.get(0)?, r.get(1)?, r.get(2)?);
+            let (address, bytes): (u64, u32) = (r.get(3)?, r.get(4)?);
+            let (instruction, function): (InstructionId, FunctionId) = (r.get(5)?, r.get(6)?);
+            let process = processes.get(&r.get(7)?).copied().unwrap_or(ProcessId::FIRST);
+            unwritten.go_to(seq);
+            let process = (!register).then_some(process);
+            for part in unwritten.parts(places, process, (address, bytes.into())) {
+                if let Some(source) = wanted.get(part.name) {
+                    let (none, bytes) = (None::<i64>, u32::try_from(part.bytes).unwrap_or(bytes));
+                    found.append_row(params![
+                        seq,
+                        ordinal,
+                        none,
+                        register,
+                        part.address,
+                        bytes,
+                        instruction,
+                        function,
+                        none,
+                        source
+                    ])?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(found.flush()?)
+    }
 }
 
 impl<'c> Search<'c> {
@@ -21,7 +96,7 @@ impl<'c> Search<'c> {
         connection: &'c Connection,
         instance: Option<i32>,
         inside: bool,
-    ) -> duckdb::Result<Self> {
+    ) -> Result<Self, ViewError> {
         // DuckDB takes the read side for smaller than it is, and would compare each row with each.
         connection.execute_batch(
             "SET asof_loop_join_threshold = 0;
@@ -33,6 +108,9 @@ impl<'c> Search<'c> {
         )?;
         connection.execute_batch(&format!(
             "CREATE OR REPLACE TEMP TABLE memory_place AS {};
+             CREATE OR REPLACE TEMP TABLE window_read (read_seq BIGINT, read_ordinal USMALLINT, write_seq BIGINT, is_register BOOLEAN,
+                 address UBIGINT, bytes UINTEGER, read_instruction_id INTEGER, reader_function_id INTEGER, thread_id INTEGER);
+             CREATE OR REPLACE TEMP TABLE source_read AS FROM found;
              CREATE OR REPLACE TEMP TABLE end_step AS {}",
             places_of_memory(connection)?,
             include_str!("../../../queries/report/flows_steps.sql")
@@ -49,7 +127,8 @@ impl<'c> Search<'c> {
             ),
             [instance],
         )?;
-        Ok(Search { connection, inside, longest })
+        let sources = Sources::read(connection)?.map(RefCell::new);
+        Ok(Search { connection, inside, longest, sources })
     }
 
     /// Takes the runs of writers up to a step.
@@ -64,8 +143,12 @@ impl<'c> Search<'c> {
     }
 
     /// Finds so many of a part of the run at most; gives how many are left to find.
-    pub fn windows(&self, (first, last): (i64, i64), limit: i64) -> duckdb::Result<i64> {
-        let Search { connection, inside, longest } = *self;
+    pub fn windows(&self, (first, last): (i64, i64), limit: i64) -> Result<i64, ViewError> {
+        let Search { connection, inside, longest, .. } = *self;
+        let mut reads = connection.prepare(&format!(
+            "INSERT INTO window_read {}",
+            include_str!("../../../queries/report/flows_reads.sql")
+        ))?;
         let mut window = connection.prepare(&format!(
             "INSERT INTO found {}",
             include_str!("../../../queries/report/flows_window.sql")
@@ -73,7 +156,12 @@ impl<'c> Search<'c> {
         let (mut from, mut length, mut left) = (first, FIRST_WINDOW, limit);
         while from <= last && left > 0 {
             let to = last.min(from.saturating_add(length - 1));
-            let rows = window.execute(params![from, to, inside, left, longest])?;
+            connection.execute_batch("DELETE FROM window_read; DELETE FROM source_read")?;
+            reads.execute(params![from, to, longest])?;
+            if let Some(sources) = &self.sources {
+                sources.borrow_mut().find(connection)?;
+            }
+            let rows = window.execute(params![inside, left])?;
             left -= i64::try_from(rows).unwrap_or(left);
             from = to.saturating_add(1);
             if rows == 0 {
