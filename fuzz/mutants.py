@@ -261,7 +261,7 @@ class Work:
         found, path = {}, self.path("reached")
         if os.path.exists(path):
             with open(path) as file:
-                found = json.load(file)
+                found = {name: case for name, case in map(json.loads, file)}
         for case in self.cases():
             name = case[0]
             if name in found:
@@ -278,8 +278,8 @@ class Work:
             with open(new) as file:
                 ids = sorted({int(line) for line in file})
             found[name] = {"took": took, "ids": ids}
-            with open(path, "w") as file:
-                json.dump(found, file)
+            with open(path, "a") as file:
+                file.write(json.dumps([name, found[name]]) + "\n")
         return {name: (case["took"], set(case["ids"])) for name, case in found.items()}
 
     def mutants(self):
