@@ -289,8 +289,10 @@ class Work:
             code, took = self.run(programs, case, "reached", 1800, ADDFG_MUTANTS_REACHED=new)
             if code:
                 sys.exit(f"{name} fails without a mutant: see {self.path('output-' + name.split()[0])}")
-            with open(new) as file:
-                ids = sorted({int(line) for line in file})
+            ids = []
+            if os.path.exists(new):
+                with open(new) as file:
+                    ids = sorted({int(line) for line in file})
             found[name] = {"took": took, "ids": ids}
             with open(path, "a") as file:
                 file.write(json.dumps([name, found[name]]) + "\n")
