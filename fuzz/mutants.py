@@ -349,7 +349,7 @@ class Work:
                     # It is asked again where there is more time.
                     result = "survived " + " ".join(sorted(before))
                     break
-                code, took = self.run(programs, case, id, int(2 + 4 * reached[case[0]][0]))
+                code, took = self.run(programs, case, id, int(1 + 8 * reached[case[0]][0]))
                 all_took += took
                 if code:
                     how = "time" if code in (124, 137, -9, -24) else "crash" if code < 0 or code > 128 else "test"
