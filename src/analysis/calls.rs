@@ -78,6 +78,15 @@ mod tests {
         assert!((0..3 * PAGE).all(|i| set.contains(CallId::at(i)) == is_in(i)));
     }
 
+    /// Two are left out in the same place of two words: one of them comes.
+    #[test]
+    fn what_is_left_out_comes_one_by_one() {
+        let [one, other] = [64, 128].map(CallId::at);
+        let mut set = CallSet::but(PAGE, [one, other].into_iter());
+        set.insert(one);
+        assert!(set.contains(one) && !set.contains(other));
+    }
+
     /// Whatever is in it, and in which order it came: pages without any, with some, with all.
     #[test]
     fn has_what_was_put_in() {
