@@ -321,7 +321,9 @@ class Work:
         def met(id):
             result = known.get(id, "")
             return set(names) if result.startswith("killed") else set(result.split()[1:])
-        wanted = [id for id in sorted(mutants, key=lambda id: hash((id, 1)) if self.options.sample else id)
+        # What was not tried comes first.
+        order = lambda id: (id in known, hash((id, 1)) if self.options.sample else id)
+        wanted = [id for id in sorted(mutants, key=order)
                   if (not self.options.only or id in self.options.only)
                   and (not self.options.in_files or re.split("[/:]", mutants[id][0])[-2] in self.options.in_files) and set(names) - met(id) and id not in equivalent]
         lock, ends = threading.Lock(), time.monotonic() + (self.options.limit or 1e9)
@@ -340,10 +342,18 @@ class Work:
                 return
             result, before, all_took = None, met(id), 0
             here = [case for case in cases if case[1] not in before and id in reached[case[0]][1]]
-            function = mutants[id][1]
+            place, function = mutants[id][:2]
+            own = "analysis::" + place.split(":")[0].split("/")[-1].removesuffix(".rs") + "::"
             def worth(case):
-                return (1 + found[case[0]] + 50 * found[function, case[0]]) / (0.02 + reached[case[0]][0])
-            here.sort(key=lambda case: (names.index(case[1]), -worth(case)))
+                of_function = found[function, case[0]] + case[0].startswith(own)
+                return (1 + found[case[0]] + 50 * of_function) / (0.02 + reached[case[0]][0])
+            here.sort(key=worth, reverse=True)
+            # What some runs of a test do not find, more of them find less.
+            runs, less = collections.Counter(), {}
+            for case in here:
+                less[case[0]] = 1 + runs[case[3][-1]] / 4
+                runs[case[3][-1]] += 1
+            here.sort(key=lambda case: (names.index(case[1]), -worth(case) / less[case[0]]))
             for case in here:
                 if self.options.patience and all_took > self.options.patience:
                     # It is asked again where there is more time.
