@@ -7,11 +7,11 @@ PROGRAM is the compiled integration test (`cargo test --release --test it --no-r
 recorders/ with one change (operators, conditions, numbers, statements, results), which `ADDFG_RECORDERS` gives to the
 tests. Mutants that do not compile, or compile to the same bytes, are not counted.
 
-1. All tests run once with a recorder that notes which functions it enters. Those that enter none, fail or take long are
-   left out. DIR/reached keeps what they entered and how long they took.
+1. All tests run once with a recorder that notes which functions it enters. Those that enter none or fail are left
+   out. DIR/reached keeps what they entered and how long they took.
 2. Each mutant is compiled once, the next one while tests run. The script that addfg calls to compile only copies it.
 3. It meets the tests that enter its function, one by one: those first that have found most (in the same function) for
-   the time they take. One that none of them finds survives. Programs of the tests are compiled once for all.
+   the time they take; those that take long only if no other enters it. One that none of them finds survives. Programs of the tests are compiled once for all.
 
 A test fails, too, where it takes ten times as long as without a mutant. What tests find that wait for something is asked
 again without the mutant. It goes on where it stopped: what is known of a mutant is a line of DIR/results. Prints
@@ -40,8 +40,8 @@ FILES.append("stream/addfg_stream.h")
 # Tests that record with valgrind, and those of them that record with something else, or compile recorders themselves.
 GUARDS = ["happened::", "sums::", "record::", "recorder::", "knows::", "stream::"]
 LEFT_OUT = ["knows::programs_of_", "recorder::the_recorder_compiles_against_each_valgrind"]
-# Seconds of the processor that a test may take.
-LONG = 20
+# Seconds of the processor: tests that take longer meet only what no other test enters.
+LONG = 10
 # Words in names of tests that wait for something: what they find is asked again without the mutant.
 WAITS = ["signal", "interrupt", "outlives", "killed", "marker", "waits", "thread", "follow", "famil"]
 OPERATORS = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "&&": "||", "||": "&&", "+": "-", "-": "+", "*": "+",
@@ -237,10 +237,10 @@ class Guards:
                 symbols = self.symbols(folder + ".compiled")
             if os.path.exists(log):
                 os.remove(log)
-            failed, takes = self.run(test, folder, LONG)
+            failed, takes = self.run(test, folder, 60)
             entered = set()
             if failed:
-                print(f"left out: {test} fails without a mutant, or takes long", flush=True)
+                print(f"left out: {test} fails without a mutant", flush=True)
             elif os.path.exists(log):
                 with open(log, "rb") as file:
                     entered = set(memoryview(file.read()).cast("I"))
@@ -274,6 +274,7 @@ class Guards:
         """The test that finds it, and all processor time."""
         function, all_took = mutant[-1], 0
         here = [test for test, (_, names) in self.known.items() if function not in self.names or function in names]
+        here = [test for test in here if self.known[test][0] < LONG] or here
         worth = lambda test: (1 + self.found[test] + 20 * self.found[function, test]) / (0.5 + self.known[test][0])
         for test in sorted(here, key=worth, reverse=True):
             seconds = 5 + 10 * self.known[test][0]
