@@ -261,8 +261,9 @@ class Guards:
         """Whether it fails, and how long it takes of the processor."""
         shutil.rmtree(self.scratch, ignore_errors=True)
         os.makedirs(self.scratch)
-        # The machine may have other work, and a mutant may ask for everything.
-        limits = ["prlimit", f"--cpu={int(seconds)}", f"--as={12 << 30}", f"--fsize={2 << 30}", "timeout", "-k", "5", str(int(60 + 10 * seconds))]
+        # The machine may have other work.
+        limits = ["prlimit", f"--cpu={int(seconds)}", f"--fsize={2 << 30}"]
+        limits += ["timeout", "-k", "5", str(int(60 + 10 * seconds))]
         before = os.times()
         command = [*limits, self.program, "-q", "--exact", test]
         environment = {**self.environment, "ADDFG_RECORDERS": folder}
