@@ -305,6 +305,24 @@ fn a_plain_step_does_not_return() {
     assert_eq!(found, [("root", "open", 0), ("call", "open", 1), ("signal", "open", 2)]);
 }
 
+/// A jump through a register may return where the return address is in one.
+#[test]
+fn a_jump_through_a_register_may_return() {
+    for (has_link, kind) in
+        [(true, FlowKind::Jump), (true, FlowKind::Next), (false, FlowKind::Jump)]
+    {
+        let empty = if has_link { pass_with(Details::Local, 64, Vec::new()) } else { empty_pass() };
+        let code = [(0x100, FlowKind::Call), (0x104, FlowKind::Next), (0x200, kind)];
+        let code = code.map(|(address, kind)| (address, instruction(kind)));
+        let mut pass = pass_of(empty, code.into());
+        pass.push(&RunBatch { block: vec![0, 2, 1], ..RunBatch::default() });
+        pass.finish();
+        let found: Vec<_> = calls(&mut pass).iter().map(|call| call.1).collect();
+        let returns = has_link && kind == FlowKind::Jump;
+        assert_eq!(found[1] == "return", returns, "{has_link} {kind:?} {found:?}");
+    }
+}
+
 /// A return to a live frame is no end of a signal.
 #[test]
 fn a_return_to_a_frame_comes_first() {
