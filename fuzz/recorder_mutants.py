@@ -11,10 +11,11 @@ tests. Mutants that do not compile, or compile to the same bytes, are not counte
    out. DIR/reached keeps what they entered and how long they took.
 2. Each mutant is compiled once, the next one while tests run. The script that addfg calls to compile only copies it.
 3. It meets the tests that enter its function, one by one: those first that have found most (in the same function) for
-   the time they take; those that take long only if no other enters it. One that none of them finds survives. Programs of the tests are compiled once for all.
+   the time they take; those that take long only if no other enters it. One that none of them finds survives. Programs
+   of the tests are compiled once for all.
 
-A test fails, too, where it takes ten times as long as without a mutant. What tests find that wait for something is asked
-again without the mutant. It goes on where it stopped: what is known of a mutant is a line of DIR/results. Prints
+A test fails, too, where it takes ten times as long as without a mutant. What tests find that wait for something is
+asked again without the mutant. It goes on where it stopped: what is known of a mutant is a line of DIR/results. Prints
 killed and all, with an interval of 95 % for the share, and the survivors.
 """
 
@@ -33,9 +34,10 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SUMS = ["sums.h", "sums_calls.h", "sums_code.h", "sums_flows.h", "sums_memory.h", "sums_readers.h", "sums_saves.h", "sums_translate.h",
-        "sums_wire.h"]
-FILES = ["valgrind/" + name for name in ["addfg_main.c", "allocations.h", "calls.h", "events.h", "files.h", "part.h", *SUMS]]
+SUMS = ["sums.h", "sums_calls.h", "sums_code.h", "sums_flows.h", "sums_memory.h", "sums_readers.h", "sums_saves.h",
+        "sums_translate.h", "sums_wire.h"]
+STREAM = ["addfg_main.c", "allocations.h", "calls.h", "events.h", "files.h", "part.h"]
+FILES = ["valgrind/" + name for name in STREAM + SUMS]
 FILES.append("stream/addfg_stream.h")
 # Tests that record with valgrind, and those of them that record with something else, or compile recorders themselves.
 GUARDS = ["happened::", "sums::", "record::", "recorder::", "knows::", "stream::"]
@@ -347,7 +349,8 @@ def main():
             print(f"survived\t{n}")
     killed = sum(r.startswith("killed") for r in counted.values())
     print(f"killed {killed} of {len(counted)}: {interval(killed, len(counted)) if counted else ''}")
-    print(f"{len(tried)} of {len(all_mutants)} were taken; {len(tried) - len(counted)} do not compile or change no code")
+    others = len(tried) - len(counted)
+    print(f"{len(tried)} of {len(all_mutants)} were taken; {others} do not compile or change no code")
 
 
 if __name__ == "__main__":
