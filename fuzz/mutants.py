@@ -9,7 +9,8 @@
    for it needs little else: twenty seconds. Other guards take all of addfg.
 3. Runs the guards without a mutant: they must pass. Notes which mutants each of them reaches.
 4. Runs each mutant against what reaches it, until something fails or takes too long. One that nothing reaches survives.
-   Random runs are asked one by one, those first that have found most, and most in the same function.
+   Tests of a module are asked together, random runs one by one: those first that have found most, and most in the
+   same function, for the time they take.
 
 It goes on where it stopped: what is known of a mutant is a line of DIR/results. At the end, and with --report, it
 prints the table of docs/reliability.md, and each survivor with its place and change. DIR is target/mutants if nothing is said; a new DIR begins again.
@@ -46,6 +47,13 @@ RANDOM = [("analysis::wild::wild_runs_give_what_they_gave", 40),
           ("analysis::ranges::long_ranges_are_as_all_their_bytes", 40),
           ("analysis::tasks::tasks_are_as_threads", 12),
           ("analysis::nested::saves_inside_of_saves_are_those_of_a_list_of_bytes", 120)]
+# Tests of the guard `unit` that take long: each is asked by itself. All others of a module are asked together.
+SLOW = ["analysis::tests::flows_of_very_many_writers_are_parts", "analysis::memory::tests::whole_pages_are_unfilled",
+        "analysis::nested::saves_behind_one_that_ends_may_be_of_other_parts",
+        "analysis::memory::tests::what_is_known_is_what_was_written",
+        "analysis::contexts::tests::deep_and_many_contexts_are_their_callers",
+        "analysis::forks::tests::what_was_kept_is_what_a_process_begins_with",
+        "analysis::register_window::tests::recent_registers_are_what_a_list_of_bytes_says"]
 # Rows of the report: files that work together. All others are a row, and there is one of all.
 GROUPS = [("repeated_reads.rs",), ("fast_path.rs",), ("register_window.rs",), ("segment.rs",), ("superblock.rs",),
           ("shadow.rs",), ("memory.rs", "filled.rs", "place.rs"), ("sums.rs", "flows.rs"), ("saves.rs", "restores.rs"),
@@ -206,6 +214,7 @@ class Work:
         if os.path.exists(self.path("programs")):
             with open(self.path("programs")) as file:
                 programs = json.load(file)
+        self.programs = programs
         while not programs:
             self.rewrite(skip)
             program, bad = self.compile("unit")
@@ -229,8 +238,13 @@ class Work:
             if name != "unit":
                 yield name, name, program, arguments, None
                 continue
-            skips = [word for test, _ in RANDOM for word in ("--skip", test)]
-            yield "unit", name, program, [*arguments, *skips], None
+            listed = subprocess.run([self.programs[program], "--list", *arguments], capture_output=True, text=True).stdout
+            tests = [line.removesuffix(": test") for line in listed.splitlines() if line.endswith(": test")]
+            parts = collections.defaultdict(list)
+            for test in sorted(set(tests) - {test for test, _ in RANDOM}):
+                parts[test if test in SLOW else test.rsplit("::", 1)[0]].append(test)
+            for part, tests in parts.items():
+                yield part, name, program, ["--exact", *tests], None
             for test, seeds in RANDOM:
                 for seed in range(seeds):
                     yield f"{test.split('::')[1]} {seed}", name, program, ["--exact", test], seed
@@ -261,7 +275,7 @@ class Work:
         found, path = {}, self.path("reached")
         if os.path.exists(path):
             with open(path) as file:
-                found = json.load(file)
+                found = {name: case for name, case in map(json.loads, file)}
         for case in self.cases():
             name = case[0]
             if name in found:
@@ -275,11 +289,13 @@ class Work:
             code, took = self.run(programs, case, "reached", 1800, ADDFG_MUTANTS_REACHED=new)
             if code:
                 sys.exit(f"{name} fails without a mutant: see {self.path('output-' + name.split()[0])}")
-            with open(new) as file:
-                ids = sorted({int(line) for line in file})
+            ids = []
+            if os.path.exists(new):
+                with open(new) as file:
+                    ids = sorted({int(line) for line in file})
             found[name] = {"took": took, "ids": ids}
-            with open(path, "w") as file:
-                json.dump(found, file)
+            with open(path, "a") as file:
+                file.write(json.dumps([name, found[name]]) + "\n")
         return {name: (case["took"], set(case["ids"])) for name, case in found.items()}
 
     def mutants(self):
@@ -305,40 +321,50 @@ class Work:
         def met(id):
             result = known.get(id, "")
             return set(names) if result.startswith("killed") else set(result.split()[1:])
-        wanted = [id for id in sorted(mutants, key=lambda id: hash((id, 1)) if self.options.sample else id)
+        # What was not tried comes first.
+        order = lambda id: (id in known, hash((id, 1)) if self.options.sample else id)
+        wanted = [id for id in sorted(mutants, key=order)
                   if (not self.options.only or id in self.options.only)
                   and (not self.options.in_files or re.split("[/:]", mutants[id][0])[-2] in self.options.in_files) and set(names) - met(id) and id not in equivalent]
         lock, ends = threading.Lock(), time.monotonic() + (self.options.limit or 1e9)
         results = open(self.path("results"), "a")
         found = collections.Counter()
 
+        def has_found(id, case):
+            found[case] += 1
+            found[mutants[id][1], case] += 1
+        for id, result in known.items():
+            if result.startswith("killed"):
+                has_found(id, result.split(" by ")[1])
+
         def one(id):
             if time.monotonic() > ends:
                 return
             result, before, all_took = None, met(id), 0
             here = [case for case in cases if case[1] not in before and id in reached[case[0]][1]]
-            function = mutants[id][1]
+            place, function = mutants[id][:2]
+            own = "analysis::" + place.split(":")[0].split("/")[-1].removesuffix(".rs") + "::"
             def worth(case):
-                return (1 + found[case[0]] + 50 * found[function, case[0]]) / (0.02 + reached[case[0]][0])
-            here.sort(key=lambda case: (names.index(case[1]), -worth(case)))
-            # All tests of parts are one case, which takes long and finds what random runs do not: it comes third, or
-            # first where it finds most.
-            parts = [case for case in here if case[4] is None and case[1] == "unit"]
-            here = [case for case in here if case not in parts]
-            first = parts and here and worth(parts[0]) > worth(here[0])
-            here[0 if first else 2:0 if first else 2] = parts
+                of_function = found[function, case[0]] + case[0].startswith(own)
+                return (1 + found[case[0]] + 50 * of_function) / (0.02 + reached[case[0]][0])
+            here.sort(key=worth, reverse=True)
+            # What some runs of a test do not find, more of them find less.
+            runs, less = collections.Counter(), {}
+            for case in here:
+                less[case[0]] = 1 + runs[case[3][-1]] / 4
+                runs[case[3][-1]] += 1
+            here.sort(key=lambda case: (names.index(case[1]), -worth(case) / less[case[0]]))
             for case in here:
                 if self.options.patience and all_took > self.options.patience:
                     # It is asked again where there is more time.
                     result = "survived " + " ".join(sorted(before))
                     break
-                code, took = self.run(programs, case, id, int(2 + 4 * reached[case[0]][0]))
+                code, took = self.run(programs, case, id, int(1 + 8 * reached[case[0]][0]))
                 all_took += took
                 if code:
                     how = "time" if code in (124, 137, -9, -24) else "crash" if code < 0 or code > 128 else "test"
                     result = f"killed {case[1]} {how} {all_took:.2f} by {case[0]}"
-                    found[case[0]] += 1
-                    found[function, case[0]] += 1
+                    has_found(id, case[0])
                     break
             result = result or "survived " + " ".join(sorted(before | set(names)))
             with lock:

@@ -4,12 +4,26 @@
     fuzz/recorder_mutants.py --tests PROGRAM [--work DIR] [--limit SECONDS] [--sample] [--report]
 
 PROGRAM is the compiled integration test (`cargo test --release --test it --no-run` names it). Each mutant is a copy of
-recorders/ with one change (operators, conditions, numbers, statements, results), which `ADDFG_RECORDERS` gives to the tests. Mutants that
-do not compile, or compile to the same bytes, are not counted. It goes on where it stopped: what is known of a
-mutant is a line of DIR/results. Prints killed and all, and the survivors.
+recorders/ with one change (operators, conditions, numbers, statements, results), which `ADDFG_RECORDERS` gives to the
+tests. Mutants that do not compile, or compile to the same bytes, are not counted.
+
+1. All tests run once with a recorder that notes which functions it enters. Those that enter none or fail are left
+   out. DIR/reached keeps what they entered and how long they took.
+2. Each mutant is compiled once, the next one while tests run. The script that addfg calls to compile only copies it.
+3. It meets the tests that enter its function, one by one: those first that have found most (in the same function) for
+   the time they take; those that take long only if no other enters it. One that none of them finds survives. Programs
+   of the tests are compiled once for all.
+
+A test fails, too, where it takes ten times as long as without a mutant. What tests find that wait for something is
+asked again without the mutant. It goes on where it stopped: what is known of a mutant is a line of DIR/results. Prints
+killed and all, with an interval of 95 % for the share, and the survivors.
 """
 
 import argparse
+import collections
+import concurrent.futures
+import json
+import math
 import os
 import random
 import re
@@ -20,12 +34,18 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SUMS = ["sums.h", "sums_calls.h", "sums_code.h", "sums_flows.h", "sums_memory.h", "sums_readers.h", "sums_saves.h", "sums_translate.h",
-        "sums_wire.h"]
-FILES = ["valgrind/" + name for name in ["addfg_main.c", "allocations.h", "calls.h", "events.h", "files.h", "part.h", *SUMS]]
+SUMS = ["sums.h", "sums_calls.h", "sums_code.h", "sums_flows.h", "sums_memory.h", "sums_readers.h", "sums_saves.h",
+        "sums_translate.h", "sums_wire.h"]
+STREAM = ["addfg_main.c", "allocations.h", "calls.h", "events.h", "files.h", "part.h"]
+FILES = ["valgrind/" + name for name in STREAM + SUMS]
 FILES.append("stream/addfg_stream.h")
-# Tests that record with valgrind.
-GUARDS = ["happened::", "sums::", "record::", "recorder::", "knows::"]
+# Tests that record with valgrind, and those of them that record with something else, or compile recorders themselves.
+GUARDS = ["happened::", "sums::", "record::", "recorder::", "knows::", "stream::"]
+LEFT_OUT = ["knows::programs_of_", "recorder::the_recorder_compiles_against_each_valgrind"]
+# Seconds of the processor: tests that take longer meet only what no other test enters.
+LONG = 10
+# Words in names of tests that wait for something: what they find is asked again without the mutant.
+WAITS = ["signal", "interrupt", "outlives", "killed", "marker", "waits", "thread", "follow", "famil"]
 OPERATORS = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "&&": "||", "||": "&&", "+": "-", "-": "+", "*": "+",
              "&": "|", "|": "&", "<<": ">>", ">>": "<<", "+=": "-=", "-=": "+=", "|=": "&=", "&=": "|="}
 
@@ -49,7 +69,7 @@ def closing(text, at):
 
 
 def mutants():
-    """(file, line, change, begin, end, new text) of each."""
+    """(file, line, change, begin, end, new text, function) of each."""
     found = []
     for name in FILES:
         with open(os.path.join(HERE, "recorders", name)) as file:
@@ -58,13 +78,17 @@ def mutants():
 
         def add(begin, end, new, what):
             line = text.count("\n", 0, begin) + 1
-            found.append((name, line, what, begin, end, new))
+            found.append((name, line, what, begin, end, new, functions[begin]))
 
-        inside = [False]
-        depth = 0
-        for c in code:
+        inside, functions = [False], []
+        depth, function = 0, ""
+        for at, c in enumerate(code):
+            if c == "{" and depth == 0:
+                named = re.search(r"(\w+)\([^{}();]*\)\s*$", code[max(0, at - 500):at])
+                function = named.group(1) if named else ""
             depth += (c == "{") - (c == "}")
             inside.append(depth > 0)
+            functions.append(function if depth else "")
         for m in re.finditer(r" (==|!=|<=|>=|<<|>>|&&|\|\||\+=|-=|\|=|&=|<|>|\+|-|\*|&|\|) ", code):
             if inside[m.start()]:
                 old = m.group(1)
@@ -89,49 +113,192 @@ def mutants():
     return found
 
 
-def compiled(folder):
-    """The recorder of a folder as bytes of its code; None if it does not compile."""
-    with tempfile.TemporaryDirectory() as out:
-        made = subprocess.run(["sh", os.path.join(folder, "valgrind/build.sh"), out], capture_output=True)
-        if made.returncode:
-            return None
-        name = next(name for name in os.listdir(out) if name.startswith("addfg-"))
-        with open(os.path.join(out, name), "rb") as file:
-            return file.read()
+# A recorder that notes the functions that it enters: each process of it, once.
+REACHED = r"""
+#include "pub_tool_basics.h"
+#include "pub_tool_vki.h"
+#include "pub_tool_libcfile.h"
+extern char __executable_start[];
+__attribute__((no_instrument_function)) void __cyg_profile_func_enter(void *function, void *from)
+{
+    static UChar seen[1 << 20];
+    UInt offset = (Addr)function - (Addr)__executable_start;
+    Int file;
+    if (offset >= sizeof seen || seen[offset]) return;
+    seen[offset] = 1;
+    file = VG_(fd_open)("FILE", VKI_O_WRONLY | VKI_O_APPEND | VKI_O_CREAT, 0600);
+    if (file < 0) return;
+    VG_(write)(file, &offset, sizeof offset);
+    VG_(close)(file);
+}
+__attribute__((no_instrument_function)) void __cyg_profile_func_exit(void *function, void *from) {}
+"""
+# Takes the place of a compiler for the programs of tests: gives what it gave the same arguments before.
+COMPILER = r"""#!/bin/sh
+to= key= next=
+for word; do
+    if [ "$next" ]; then to=$word next= key="$key -o"
+    elif [ "$word" = -o ]; then next=1
+    else key="$key $word"; fi
+done
+kept=KEPT/$(printf %s "NAME $PWD $key" | sha1sum | cut -c1-40)
+case "$key" in *addfg-test-*|*.part*) exec COMPILER "$@";; esac
+[ "$to" ] || exec COMPILER "$@"
+[ -e "$kept" ] || { COMPILER "$@" && cp "$to" "$kept.$$" && mv "$kept.$$" "$kept"; exit; }
+cp "$kept" "$to"
+"""
+# Takes the place of a recorder's build.sh: copies what was compiled.
+COPY = """#!/bin/sh
+# FOLDER
+mkdir -p "$1" && cp -P FOLDER/* "$1/"
+"""
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write(text)
+    os.chmod(path, 0o700)
+
+
+def compiled(folder, out, compiler="gcc"):
+    """Compiles the recorder of a folder, and puts a script there that copies it; gives it as bytes, or None."""
+    shutil.rmtree(out, ignore_errors=True)
+    script = os.path.join(folder, "valgrind/build.sh")
+    made = subprocess.run(["sh", script, out], capture_output=True, env={**os.environ, "CC": compiler})
+    if made.returncode:
+        return None
+    write(script, COPY.replace("FOLDER", out))
+    name = next(name for name in os.listdir(out) if name.startswith("addfg-"))
+    with open(os.path.join(out, name), "rb") as file:
+        return file.read()
+
+
+class Recorders:
+    """Copies of recorders/ with one change each, compiled."""
+
+    def __init__(self, work):
+        self.work = work
+
+    def make(self, name, change=None, compiler="gcc"):
+        """The folder that `ADDFG_RECORDERS` names, and the recorder's bytes; None if it does not compile."""
+        folder = os.path.join(self.work, name)
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(os.path.join(HERE, "recorders"), folder)
+        if change:
+            file, _, _, begin, end, new, _ = change
+            with open(os.path.join(folder, file), "r+") as source:
+                text = source.read()
+                source.seek(0)
+                source.truncate()
+                source.write(text[:begin] + new + text[end:])
+        return folder, compiled(folder, folder + ".compiled", compiler)
+
+    def drop(self, name):
+        for folder in (name, name + ".compiled"):
+            shutil.rmtree(os.path.join(self.work, folder), ignore_errors=True)
 
 
 class Guards:
     """The tests, asked one by one: first those that have found most for the time that they take."""
 
-    def __init__(self, program, folder, work):
-        self.program = program
-        self.environment = {**os.environ, "ADDFG_RECORDERS": folder, "ADDFG_SEEDS": "2"}
-        self.cache = os.path.join(work, "cache")
-        listed = subprocess.run([program, "--list", *GUARDS], cwd=HERE, capture_output=True, text=True).stdout
-        self.tests = [line.removesuffix(": test") for line in listed.splitlines() if line.endswith(": test")]
-        self.found = dict.fromkeys(self.tests, 0)
-        shutil.rmtree(self.cache, ignore_errors=True)
-        ran = {test: self.run(test) for test in self.tests}
-        failing = [test for test, (failed, _) in ran.items() if failed]
-        if failing:
-            sys.exit(f"without a mutant these fail: {' '.join(failing)}")
-        self.takes = {test: takes for test, (_, takes) in ran.items()}
+    def __init__(self, program, recorders, whole):
+        self.program, self.whole, work = program, whole, recorders.work
+        self.cache, self.scratch = os.path.join(work, "cache"), os.path.join(work, "scratch")
+        for name in ("gcc", "g++"):
+            text = COMPILER.replace("COMPILER", shutil.which(name)).replace("NAME", name)
+            write(os.path.join(work, "bin", name), text.replace("KEPT", os.path.join(work, "kept")))
+        os.makedirs(os.path.join(work, "kept"), exist_ok=True)
+        path = os.environ["PATH"]
+        self.environment = {**os.environ, "ADDFG_SEEDS": "2", "XDG_CACHE_HOME": self.cache, "TMPDIR": self.scratch,
+                            "PATH": os.path.join(work, "bin") + os.pathsep + path}
+        self.found = collections.Counter()
+        self.known = self.reach(recorders, os.path.join(work, "reached"))
+        # Names of functions that are told apart: others may be entered by all.
+        self.names = {name for _, names in self.known.values() for name in names}
 
-    def run(self, test):
-        """Whether it fails, and how long it takes."""
-        begun = time.monotonic()
-        command = ["timeout", "-k", "5", "120", self.program, "-q", "--exact", test]
-        environment = {**self.environment, "XDG_CACHE_HOME": self.cache}
+    def reach(self, recorders, path):
+        """By test: processor time, and the functions that it enters."""
+        known = {}
+        if os.path.exists(path):
+            with open(path) as file:
+                known = json.load(file)
+        listed = subprocess.run([self.program, "--list", *GUARDS], cwd=HERE, capture_output=True, text=True).stdout
+        tests = [line.removesuffix(": test") for line in listed.splitlines() if line.endswith(": test")]
+        tests = [test for test in tests if not any(test.startswith(left_out) for left_out in LEFT_OUT)]
+        log, header = os.path.join(recorders.work, "entered"), os.path.join(recorders.work, "reached.h")
+        write(header, REACHED.replace("FILE", log))
+        folder = None
+        for test in tests:
+            if test in known:
+                continue
+            if not folder:
+                folder, code = recorders.make("reaching", None, f"gcc -finstrument-functions -include {header}")
+                if code is None:
+                    sys.exit("the recorder that notes what it enters does not compile")
+                symbols = self.symbols(folder + ".compiled")
+            if os.path.exists(log):
+                os.remove(log)
+            failed, takes = self.run(test, folder, 60)
+            entered = set()
+            if failed:
+                print(f"left out: {test} fails without a mutant", flush=True)
+            elif os.path.exists(log):
+                with open(log, "rb") as file:
+                    entered = set(memoryview(file.read()).cast("I"))
+            known[test] = takes, sorted({symbols[offset] for offset in entered if offset in symbols})
+            with open(path, "w") as file:
+                json.dump(known, file)
+        return {test: row for test, row in known.items() if row[1] and test in tests}
+
+    def symbols(self, folder):
+        """Functions of a recorder by their offset."""
+        name = next(name for name in os.listdir(folder) if name.startswith("addfg-"))
+        listed = subprocess.run(["nm", os.path.join(folder, name)], capture_output=True, text=True, check=True).stdout
+        rows = [line.split() for line in listed.splitlines()]
+        begin = next(int(row[0], 16) for row in rows if row[-1] == "__executable_start")
+        return {int(row[0], 16) - begin: row[2].split(".")[0] for row in rows if len(row) == 3 and row[1] in "tT"}
+
+    def run(self, test, folder, seconds):
+        """Whether it fails, and how long it takes of the processor."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        os.makedirs(self.scratch)
+        # The machine may have other work.
+        limits = ["prlimit", f"--cpu={int(seconds)}", f"--fsize={2 << 30}"]
+        limits += ["timeout", "-k", "5", str(int(60 + 10 * seconds))]
+        before = os.times()
+        command = [*limits, self.program, "-q", "--exact", test]
+        environment = {**self.environment, "ADDFG_RECORDERS": folder}
         failed = subprocess.run(command, cwd=HERE, env=environment, capture_output=True).returncode != 0
-        return failed, time.monotonic() - begun
+        after = os.times()
+        return failed, after.children_user + after.children_system - before.children_user - before.children_system
 
-    def first_that_fails(self):
-        shutil.rmtree(self.cache, ignore_errors=True)
-        for test in sorted(self.tests, key=lambda test: -(self.found[test] + 1) / self.takes[test]):
-            if self.run(test)[0]:
+    def first_that_fails(self, mutant, folder):
+        """The test that finds it, and all processor time."""
+        function, all_took = mutant[-1], 0
+        here = [test for test, (_, names) in self.known.items() if function not in self.names or function in names]
+        here = [test for test in here if self.known[test][0] < LONG] or here
+        worth = lambda test: (1 + self.found[test] + 20 * self.found[function, test]) / (0.5 + self.known[test][0])
+        for test in sorted(here, key=worth, reverse=True):
+            seconds = 5 + 10 * self.known[test][0]
+            failed, took = self.run(test, folder, seconds)
+            all_took += took
+            if failed and any(word in test for word in WAITS) and self.run(test, self.whole, seconds)[0]:
+                print(f"{test} fails without a mutant, too", flush=True)
+                failed = False
+            if failed:
                 self.found[test] += 1
-                return test
-        return None
+                self.found[function, test] += 1
+                return test, all_took
+        return None, all_took
+
+
+def interval(killed, tried):
+    """The share in percent, and Wilson's interval of 95 %."""
+    z, share = 1.96, killed / tried
+    middle = (share + z * z / (2 * tried)) / (1 + z * z / tried)
+    half = z * math.sqrt(share * (1 - share) / tried + z * z / (4 * tried * tried)) / (1 + z * z / tried)
+    return f"{100 * share:.1f} % ({100 * (middle - half):.1f} to {100 * (middle + half):.1f} %)"
 
 
 def main():
@@ -142,6 +309,7 @@ def main():
     parser.add_argument("--sample", action="store_true", help="in a random order, the same each time")
     parser.add_argument("--report", action="store_true", help="say what is known, and try nothing")
     options = parser.parse_args()
+    options.work = os.path.abspath(options.work)
     os.makedirs(options.work, exist_ok=True)
     all_mutants, path, known = mutants(), os.path.join(options.work, "results"), {}
     if os.path.exists(path):
@@ -152,37 +320,37 @@ def main():
         ends, order = time.monotonic() + options.limit, list(all_mutants)
         if options.sample:
             random.Random(1).shuffle(order)
-        folder = os.path.join(options.work, "recorders")
-        whole = guards = None
-        for mutant in order:
-            if name(mutant) in known or time.monotonic() > ends:
-                continue
-            shutil.rmtree(folder, ignore_errors=True)
-            shutil.copytree(os.path.join(HERE, "recorders"), folder)
-            whole = whole or compiled(folder)
-            guards = guards or Guards(options.tests, folder, options.work)
-            file, _, _, begin, end, new = mutant
-            with open(os.path.join(folder, file), "r+") as source:
-                text = source.read()
-                source.seek(0)
-                source.truncate()
-                source.write(text[:begin] + new + text[end:])
-            code = compiled(folder)
-            if code is None or code == whole:
-                result = "not compiled" if code is None else "the same code"
-            else:
-                test = guards.first_that_fails()
-                result = f"killed {test}" if test else "survived"
-            known[name(mutant)] = result
-            with open(path, "a") as file:
-                file.write(f"{name(mutant)}\t{result}\n")
-    counted = {name(m): known[name(m)] for m in all_mutants if name(m) in known}
-    counted = {n: r for n, r in counted.items() if r not in ("not compiled", "the same code")}
+        order = [mutant for mutant in order if name(mutant) not in known]
+        recorders = Recorders(options.work)
+        whole, whole_code = recorders.make("whole")
+        guards = Guards(options.tests, recorders, whole)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            made = pool.submit(recorders.make, "mutant-0", order[0]) if order else None
+            for number, mutant in enumerate(order):
+                if time.monotonic() > ends:
+                    break
+                folder, code = made.result()
+                if number + 1 < len(order):
+                    made = pool.submit(recorders.make, f"mutant-{number + 1}", order[number + 1])
+                if code is None or code == whole_code:
+                    result = "not compiled" if code is None else "the same code"
+                else:
+                    test, took = guards.first_that_fails(mutant, folder)
+                    result = f"killed {test} {took:.1f}" if test else f"survived {took:.1f}"
+                recorders.drop(f"mutant-{number}")
+                shutil.rmtree(guards.cache, ignore_errors=True)
+                known[name(mutant)] = result
+                with open(path, "a") as file:
+                    file.write(f"{name(mutant)}\t{result}\n")
+    tried = {name(m): known[name(m)] for m in all_mutants if name(m) in known}
+    counted = {n: r for n, r in tried.items() if r not in ("not compiled", "the same code")}
     for n, r in counted.items():
-        if r == "survived":
+        if r.startswith("survived"):
             print(f"survived\t{n}")
     killed = sum(r.startswith("killed") for r in counted.values())
-    print(f"killed {killed} of {len(counted)} tried, of {len(all_mutants)} (with those that do not compile or change no code)")
+    print(f"killed {killed} of {len(counted)}: {interval(killed, len(counted)) if counted else ''}")
+    others = len(tried) - len(counted)
+    print(f"{len(tried)} of {len(all_mutants)} were taken; {others} do not compile or change no code")
 
 
 if __name__ == "__main__":

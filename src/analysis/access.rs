@@ -164,6 +164,12 @@ mod tests {
         assert_eq!(found, [of(0, 0), of(2, 2)].concat());
     }
 
+    #[test]
+    fn each_register_has_a_bit() {
+        let bits = |offset| mask(RegSpan { offset, size: 4 }).count_ones();
+        assert!((0..1000).all(|offset| bits(offset) == 1));
+    }
+
     fn shape(is_write: bool, size: u32) -> MemShape {
         MemShape { is_write, size, operand: MemShape::NO_OPERAND }
     }

@@ -78,6 +78,25 @@ mod tests {
         assert!((0..3 * PAGE).all(|i| set.contains(CallId::at(i)) == is_in(i)));
     }
 
+    /// Two are left out, also in the same place of two words, and come one by one: a page of all takes no room.
+    #[test]
+    fn what_is_left_out_comes_one_by_one() {
+        let places = [0, 1, 63, 64, 65, 128, 130, PAGE - 1];
+        for (one, other) in places.iter().flat_map(|one| places.map(|other| (*one, other))) {
+            let [a, b] = [one, other].map(CallId::at);
+            let mut set = CallSet::but(PAGE, [a, b].into_iter());
+            set.insert(a);
+            assert_eq!((set.contains(a), set.contains(b)), (true, one == other));
+            if one != other {
+                set.insert(b);
+            }
+            assert!(set.contains(b) && set.0[0].words.is_none(), "{one} {other}");
+        }
+        let mut set = CallSet::but(PAGE - 1, std::iter::once(CallId::at(PAGE - 1)));
+        set.insert(CallId::at(PAGE - 1));
+        assert!(set.0[0].words.is_none());
+    }
+
     /// Whatever is in it, and in which order it came: pages without any, with some, with all.
     #[test]
     fn has_what_was_put_in() {

@@ -129,6 +129,8 @@ mod tests {
         needed.read(0x1ffc, 8);
         needed.write(0x2000, 4);
         needed.keep(0x1004, 4);
+        // Nothing is needed of this page.
+        needed.write(0x3000, 4);
         let pages = needed.pages().expect("not all");
         assert_eq!(pages.len(), 2);
         assert_eq!((pages[0].0, pages[0].1[0], pages[0].1[15]), (1, 0b110, 1 << 63));

@@ -463,6 +463,19 @@ mod tests {
     const RAX: RegSpan = RegSpan { offset: 0, size: 8 };
     const LAST: RegSpan = RegSpan { offset: 120, size: 8 };
 
+    #[test]
+    fn registers_lie_in_the_window_or_further_on() {
+        let span = |offset, size| RegSpan { offset, size };
+        assert_eq!((bytes(RAX), bytes(LAST)), (Some(0xff), Some(0xff << 120)));
+        assert_eq!([span(121, 8), span(128, 8), span(8, 0)].map(bytes), [None; 3]);
+        assert_eq!((end(RAX), end(LAST)), (1 << 8, 0));
+        let window = RegisterWindow { written: [1, 0], ..RegisterWindow::default() };
+        assert!(window.has(RAX) && window.has(span(0, 200)));
+        for offset in [1, 64, 120, 128, 200] {
+            assert!(!window.has(span(offset, 8)), "{offset}");
+        }
+    }
+
     /// What threads shared of registers is counted once each, in whatever order they run and however
     /// many they are; and a read alone counts for the reads of all together.
     #[test]

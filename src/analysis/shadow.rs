@@ -835,6 +835,32 @@ mod tests {
         }
     }
 
+    /// Of two words that are written at once a save may be pending for one.
+    #[test]
+    fn nothing_is_pending_of_words_that_are_written() {
+        for word in 0..134 {
+            let mut registers = Registers::new(Model::BYTES);
+            registers.set_pending(RegSpan { offset: 4 * word, size: 4 }, 5);
+            let both = RegSpan { offset: 8 * (word / 2), size: 8 };
+            registers.write_words(both.offset.into(), [Cell::EMPTY; 2]);
+            assert!(!registers.is_pending(both) && registers.pending(both) == [0; 8], "{word}");
+        }
+    }
+
+    /// Whoever has read a register reads it again where another save is pending.
+    #[test]
+    fn each_save_is_to_be_noted() {
+        for word in 0..134 {
+            let (mut registers, span) =
+                (Registers::new(Model::BYTES), RegSpan { offset: 4 * word, size: 4 });
+            registers.set_pending(span, 5);
+            registers.set_noted(span);
+            assert!(!registers.is_to_note(span), "{word}");
+            registers.set_pending(span, 6);
+            assert!(registers.is_to_note(span), "{word}");
+        }
+    }
+
     /// Wherever saves are pending: whoever reads a byte of these words is to note it, and nobody else but in registers
     /// that lie in two groups of words.
     #[test]

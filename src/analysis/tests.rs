@@ -291,6 +291,38 @@ fn a_return_that_matches_no_frame_ends_the_signal_interrupted_there() {
     }
 }
 
+/// What neither returns nor jumps is no return, wherever control is behind it.
+#[test]
+fn a_plain_step_does_not_return() {
+    let mut pass = pass(&[
+        (0x100, FlowKind::Call, None),
+        (0x104, FlowKind::Next, None),
+        (0x200, FlowKind::Next, None),
+    ]);
+    pass.push(&RunBatch { block: vec![0, 2, 1], ..RunBatch::default() });
+    pass.finish();
+    let found = calls(&mut pass);
+    assert_eq!(found, [("root", "open", 0), ("call", "open", 1), ("signal", "open", 2)]);
+}
+
+/// A jump through a register may return where the return address is in one.
+#[test]
+fn a_jump_through_a_register_may_return() {
+    for (has_link, kind) in
+        [(true, FlowKind::Jump), (true, FlowKind::Next), (false, FlowKind::Jump)]
+    {
+        let empty = if has_link { pass_with(Details::Local, 64, Vec::new()) } else { empty_pass() };
+        let code = [(0x100, FlowKind::Call), (0x104, FlowKind::Next), (0x200, kind)];
+        let code = code.map(|(address, kind)| (address, instruction(kind)));
+        let mut pass = pass_of(empty, code.into());
+        pass.push(&RunBatch { block: vec![0, 2, 1], ..RunBatch::default() });
+        pass.finish();
+        let found: Vec<_> = calls(&mut pass).iter().map(|call| call.1).collect();
+        let returns = has_link && kind == FlowKind::Jump;
+        assert_eq!(found[1] == "return", returns, "{has_link} {kind:?} {found:?}");
+    }
+}
+
 /// A return to a live frame is no end of a signal.
 #[test]
 fn a_return_to_a_frame_comes_first() {
@@ -566,6 +598,16 @@ fn an_exception_comes_before_the_first_step() {
     pass.finish();
     let found = calls(&mut pass);
     assert_eq!(found.iter().filter(|(kind, ..)| *kind == "signal").count(), 1, "{found:?}");
+}
+
+/// Of threads that made no step a trace may tell, too.
+#[test]
+fn a_thread_without_steps_returns_from_no_exception() {
+    let mut pass = pass(&[(0x100, FlowKind::Next, None), (0x104, FlowKind::Next, None)]);
+    let events = [0, 1, 2].map(|thread| (1, Event::ExceptionReturn { thread, frame: None }));
+    pass.push(&RunBatch { block: vec![0, 1], events: events.into(), ..RunBatch::default() });
+    pass.finish();
+    assert_eq!(calls(&mut pass), [("root", "open", 0)]);
 }
 
 /// A process begins with no memory, from the first address on.
@@ -860,6 +902,27 @@ fn a_save_of_a_part_knows_what_is_read_after_a_restore() {
     saved.sort_by_key(|save| save.save);
     let found = saved.iter().map(|save| (save.restores, save.exposed));
     assert_eq!(found.collect::<Vec<_>>(), [(1, None), (0, Seq::new(7))]);
+}
+
+/// An access that a trace tells without its operand is that of the decoder's, with its register.
+#[test]
+fn accesses_without_an_operand_are_matched() {
+    let register = RegSpan { offset: 8, size: 8 };
+    let mut pass = empty_pass();
+    for (insn, is_write) in [(0, true), (1, false)] {
+        let address = 0x100 + 4 * u64::from(insn);
+        pass.add_insn(InsnDef { address, ..InsnDef::default() }, moves(is_write, register));
+        let mem = vec![MemShape { is_write, size: 8, operand: MemShape::NO_OPERAND }];
+        pass.add_block(BlockDef { steps: vec![BlockStep { insn, executed: true, mem: 1 }], mem });
+    }
+    pass.push(&RunBatch {
+        block: vec![0, 1],
+        addresses: vec![0x5000, 0x5000],
+        ..RunBatch::default()
+    });
+    pass.finish();
+    let restores: Vec<_> = pass.output().saved.iter().map(|save| save.restores).collect();
+    assert_eq!(restores, [1]);
 }
 
 /// A pass over what processors with a link register have, of any details.

@@ -127,3 +127,38 @@ pub fn resumes(last: &Last) -> [u64; 3] {
         None => [last.address, last.next, last.next],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::InstructionId;
+
+    fn last(kind: FlowKind, conditional: bool, executed: bool) -> Last {
+        Last {
+            address: 0x100,
+            next: 0x104,
+            kind,
+            target: Some(0x140),
+            conditional,
+            repeats: false,
+            executed,
+            insn: InstructionId::FIRST,
+            slot: None,
+        }
+    }
+
+    /// Whoever interrupts a jump goes back to one of its successors, or to the jump.
+    #[test]
+    fn what_is_interrupted_goes_on_at_a_successor() {
+        for (conditional, executed, expected) in [
+            (true, true, &[0x100, 0x104, 0x140][..]),
+            (false, true, &[0x100, 0x140]),
+            (false, false, &[0x100, 0x104]),
+        ] {
+            let token = End::Resume(resumes(&last(FlowKind::Jump, conditional, executed)));
+            let keys: Vec<_> = token.keys().into_iter().flatten().collect();
+            let expected: Vec<_> = expected.iter().map(|at| Back::Resume(*at)).collect();
+            assert_eq!(keys, expected, "{conditional} {executed}");
+        }
+    }
+}

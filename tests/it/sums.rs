@@ -105,6 +105,11 @@ fn files_at_one_address_agree() {
     agrees("two_files.c", &[]);
 }
 
+#[test]
+fn memory_that_is_mapped_again_moves_or_is_dropped_agrees() {
+    agrees("mapped.c", &[]);
+}
+
 /// What cannot be summed exactly is said, and the command fails.
 #[test]
 fn what_is_not_exact_is_said() {
