@@ -352,12 +352,12 @@ fn sources_have_the_names_of_the_graph() {
     let output =
         addfg(&["record", "-q", "--detail", "pairs", "-o", utf8(&db), "--", utf8(&program)]);
     assert_ne!(output.status.code(), Some(2), "{}", said(&output));
-    // Those that read most sources.
+    // Those that read what the kernel read, and of most sources.
     let readers = rows(
         &db,
         "SELECT reader FROM function_dataflow WHERE writer LIKE '<%' AND reader NOT LIKE '<%'
            AND (SELECT count(*) FROM function_symbol WHERE name = reader) = 1
-         GROUP BY reader ORDER BY count(DISTINCT writer) DESC, reader LIMIT 5",
+         GROUP BY reader ORDER BY bool_or(writer LIKE '<read: %') DESC, count(DISTINCT writer) DESC, reader LIMIT 5",
     );
     let is_source = |name: &str| name.starts_with('<');
     let (mut compared, mut kernel) = (0, 0);
