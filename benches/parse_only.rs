@@ -37,7 +37,8 @@ fn parse(log: &[u8], records: &mut Vec<(u8, u64, u32)>) {
 }
 
 fn main() {
-    let log = fs::read(env::args_os().nth(1).expect("parse_only LOG")).expect("a log that can be read");
+    let log =
+        fs::read(env::args_os().nth(1).expect("parse_only LOG")).expect("a log that can be read");
     let mut records = Vec::with_capacity(1 << 16);
     let time = |_| {
         let start = clock();

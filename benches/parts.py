@@ -115,6 +115,7 @@ def measure(name, command):
     row("`flows`", [["flows", db, giver, name, "--limit", "100"] if giver else None for _, name, giver in chosen])
     row("`cut`", [["cut", db, name] for _, name, _ in chosen])
     row("`instances`", [["instances", db, name, "--limit", "100"] for _, name, _ in chosen])
+    row("`loops --functions`", [["loops", db, "--functions", name] for _, name, _ in chosen])
     places = [str(steps * tenth // 10) for tenth in (1, 5, 9)]
     row("`slice` at 10, 50, 90 %", [["slice", db, "--at", place, "--limit", "50"] for place in places])
 

@@ -161,6 +161,10 @@ mod tests {
         };
         assert_eq!(get(&mut map, 12, 8), [0, 0, 7, 7, 7, 7, 0, 0]);
         assert_eq!(get(&mut map, u64::MAX, 2), [9, 9]);
+        assert_eq!([14, 17, 18, 1 << 40].map(|at| map.get(at)), [7, 7, 0, 0]);
+        assert_eq!(map.pages().count(), 3);
+        *map.value(17) += 1;
+        assert_eq!((map.get(17), std::mem::replace(map.value(17), 7)), (8, 8));
         let mut seen = Vec::new();
         map.touched_parts(u64::MAX, 2, |address, part| seen.push((address, part.to_vec())));
         map.touched_parts(30, 4, |address, part| seen.push((address, part.to_vec())));

@@ -171,11 +171,10 @@ impl Code {
         let Some(parts) = Parts::open(connection, &wanted)? else {
             return Code::open(connection);
         };
-        let mut set = set.clone();
+        let (mut set, mut code) = (set.clone(), Code::read(connection, None)?);
         loop {
             let chunks = parts.around(connection, &set)?;
             parts.ensure(connection, &wanted, chunks.iter().cloned().flatten())?;
-            let mut code = Code::read(connection, None)?;
             let step = |seq: u64| i64::try_from(seq).unwrap_or(LAST).min(LAST);
             let range = |chunks: Range<usize>| {
                 let chunks = &parts.chunks()[chunks];

@@ -182,13 +182,14 @@ pub fn observe<O: Observer>(
 ) -> Result<(), ReplayError> {
     let mut goes_on = true;
     for &(first, end) in &code.ranges {
-        let mut shadow = Shadow::default();
-        if goes_on {
-            code.steps(connection, (first, end.min(last)), |step| {
-                goes_on = shadow.step(step, observer);
-                goes_on
-            })?;
+        if !goes_on {
+            break;
         }
+        let mut shadow = Shadow::default();
+        code.steps(connection, (first, end.min(last)), |step| {
+            goes_on = shadow.step(step, observer);
+            goes_on
+        })?;
     }
     Ok(())
 }

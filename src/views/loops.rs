@@ -67,16 +67,20 @@ pub fn loops(
 
 /// Whether the run need not be gone through.
 pub fn are_made(connection: &Connection) -> Result<bool, ViewError> {
-    let of_trace: bool = connection.query_row("SELECT EXISTS (FROM loop)", [], |r| r.get(0))?;
-    Ok(of_trace || is_prepared(connection)?)
+    Ok(are_of_trace(connection)? || is_prepared(connection)?)
+}
+
+fn are_of_trace(connection: &Connection) -> duckdb::Result<bool> {
+    connection.query_row("SELECT EXISTS (FROM loop)", [], |r| r.get(0))
 }
 
 /// Those that the database has.
 fn made(connection: &Connection) -> Result<Option<Vec<LoopRow>>, ViewError> {
-    if connection.query_row("SELECT EXISTS (FROM loop)", [], |r| r.get(0))? {
-        return stored(connection).map(Some);
+    if !are_made(connection)? {
+        return Ok(None);
     }
-    if is_prepared(connection)? { prepared(connection).map(Some) } else { Ok(None) }
+    let of_trace = are_of_trace(connection)?;
+    if of_trace { stored(connection) } else { prepared(connection) }.map(Some)
 }
 
 /// Goes through the run: loops with all that is known of them.

@@ -359,7 +359,10 @@ fn sources_have_the_names_of_the_graph() {
            AND (SELECT count(*) FROM function_symbol WHERE name = reader) = 1
          GROUP BY reader ORDER BY bool_or(writer LIKE '<read: %') DESC, count(DISTINCT writer) DESC, reader LIMIT 5",
     );
-    let is_source = |name: &str| name.starts_with('<');
+    let listed = |words: &[&str]| -> Vec<serde_json::Value> {
+        let json = ok(&[words, &["--limit", "0", "--format", "json"]].concat());
+        serde_json::from_str(&json).unwrap()
+    };
     let (mut compared, mut kernel) = (0, 0);
     for reader in readers {
         let expected: BTreeMap<String, u64> = rows(
@@ -370,31 +373,30 @@ fn sources_have_the_names_of_the_graph() {
             ),
         )
         .iter()
-        .filter(|row| is_source(row))
         .map(|row| {
             row.split_once('\t').map(|(name, n)| (name.to_owned(), n.parse().unwrap())).unwrap()
         })
         .collect();
         let mut found = BTreeMap::new();
-        let shown =
-            ok(&["cut", utf8(&db), &reader, "--show", "flows", "--limit", "0", "--format", "json"]);
-        let list: serde_json::Value = serde_json::from_str(&shown).unwrap();
-        for row in list.as_array().unwrap() {
+        for row in listed(&["cut", utf8(&db), &reader, "--show", "flows"]) {
             let source = row["function"].as_str().unwrap();
-            if row["direction"] == "in" && is_source(source) {
+            if row["direction"] == "in" && source.starts_with('<') {
                 *found.entry(source.to_owned()).or_default() += row["bytes"].as_u64().unwrap();
             }
         }
         assert_eq!(found, expected, "{reader}");
         for (source, bytes) in &expected {
-            let shown =
-                ok(&["flows", utf8(&db), source, &reader, "--limit", "0", "--format", "json"]);
-            let list: serde_json::Value = serde_json::from_str(&shown).unwrap();
-            let listed = list.as_array().unwrap().iter().map(|row| row["bytes"].as_u64().unwrap());
-            assert_eq!(listed.sum::<u64>(), *bytes, "{source} -> {reader}");
+            let rows = listed(&["flows", utf8(&db), source, &reader]);
+            let sum: u64 = rows.iter().map(|row| row["bytes"].as_u64().unwrap()).sum();
+            assert_eq!(sum, *bytes, "{source} -> {reader}");
         }
         compared += found.len();
         kernel += found.keys().filter(|source| source.starts_with("<read: ")).count();
     }
     assert!(compared > 5 && kernel > 0, "{compared} sources, {kernel} of read");
+    // What the kernel reads is in no list, and that is said.
+    let sql = "SELECT writer FROM function_dataflow WHERE reader = '<openat>' AND writer <> reader LIMIT 1";
+    let writer = rows(&db, sql).pop().unwrap();
+    let output = addfg(&["flows", utf8(&db), &writer, "<openat>"]);
+    assert!(said(&output).contains("that the kernel read"), "{}", said(&output));
 }

@@ -82,8 +82,11 @@ fn main() {
         let head = text.lines().take_while(|l| l.starts_with("//!") || l.is_empty()).count();
         let (before, after): (Vec<_>, Vec<_>) =
             text.lines().enumerate().partition(|(at, _)| *at < head);
-        let join = |lines: Vec<(usize, &str)>| lines.iter().map(|l| l.1.to_owned() + "\n").collect::<String>();
-        let middle = "#![allow(warnings, arithmetic_overflow, unconditional_panic, overflowing_literals)]\n";
+        let join = |lines: Vec<(usize, &str)>| {
+            lines.iter().map(|l| l.1.to_owned() + "\n").collect::<String>()
+        };
+        let middle =
+            "#![allow(warnings, arithmetic_overflow, unconditional_panic, overflowing_literals)]\n";
         let text = format!("{}{middle}{}pub mod mutants;\n", join(before), join(after));
         std::fs::write(lib, text).expect("writes lib.rs");
     }

@@ -155,7 +155,8 @@ impl Rewriter<'_> {
     fn binary(&mut self, expr: &mut Expr) {
         let Expr::Binary(b) = expr else { return };
         let line = b.op.span().start().line;
-        let (left, op, right, lets) = (short(&b.left), short(&b.op), short(&b.right), has_let(expr));
+        let (left, op, right, lets) =
+            (short(&b.left), short(&b.op), short(&b.right), has_let(expr));
         let Expr::Binary(b) = expr else { return };
         self.visit_expr_mut(&mut b.left);
         self.visit_expr_mut(&mut b.right);
@@ -166,12 +167,13 @@ impl Rewriter<'_> {
         for other in others(&o) {
             let with = short(&other);
             let new: Expr = parse_quote!((#l) #other (#r));
-            let new = if matches!(*l, Expr::Path(_) | Expr::Unary(_) | Expr::Field(_) | Expr::Index(_)) {
-                // The left of an assignment is a place.
-                parse_quote!(#l #other (#r))
-            } else {
-                new
-            };
+            let new =
+                if matches!(*l, Expr::Path(_) | Expr::Unary(_) | Expr::Field(_) | Expr::Index(_)) {
+                    // The left of an assignment is a place.
+                    parse_quote!(#l #other (#r))
+                } else {
+                    new
+                };
             self.choose(line, format!("{left} {op} {right}: {with}"), expr, new);
         }
     }
