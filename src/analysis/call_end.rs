@@ -25,9 +25,7 @@ impl<O: Output> Ledger<Activation> for CallEnd<'_, O> {
         let data = &mut *self.data;
         let is_stub = data.stubs.is_stub(new.1);
         self.contexts.push(data.contexts.begin(self.contexts.last().copied(), new.1, is_stub));
-        if data.options.gives_instances() {
-            data.stubs.begin(new, parent);
-        }
+        data.stubs.begin(new, parent);
     }
 
     fn interval(&mut self, row: Interval) {
@@ -63,9 +61,11 @@ impl<O: Output> Ledger<Activation> for CallEnd<'_, O> {
         let bytes_in = bytes_in + std::mem::take(&mut activation.bytes_in);
         if data.options.gives_instances() {
             data.output.call(call, Some(bytes_in));
-            if let Some(folded) = data.stubs.end(&call, ended.caller) {
-                data.output.folded_call(folded);
-            }
+        }
+        if let Some(folded) = data.stubs.end(&call, ended.caller)
+            && data.options.gives_instances()
+        {
+            data.output.folded_call(folded);
         }
     }
 }

@@ -121,7 +121,8 @@ impl<O: Output> Data<O> {
         if self.options.gives_instances() {
             recent.settle_by(registers, top.call, writers);
         } else {
-            let writer = (top.call, top.function.into());
+            let actor = self.stubs.actor((top.call, top.function), &mut self.sums);
+            let writer = (top.call, actor.into());
             recent.settle(registers, writer, &mut self.recent_versions);
         }
     }

@@ -225,6 +225,7 @@ impl<O: Output> Data<O> {
             sums.unique += bytes;
             sums.transfers += transfers;
             if self.options.gives_instances() {
+                self.stubs.read_by_kernel((writer, function, sink), place, (bytes, transfers));
                 self.kernel_flow((writer, function, sink), place, (bytes, transfers));
             }
         }
@@ -239,7 +240,7 @@ impl<O: Output> Data<O> {
         cell: Cell,
     ) {
         let side = side(place, address, self.first_sp.unwrap_or(u64::MAX));
-        let function = self.sums.function(cell.actor(side));
+        let function = self.sums.summed(cell.actor(side));
         taken.add((function, cell.writer(side)), (place, side), cell.write, len);
         let pair = self.sums.pair(function, taken.sink, place);
         self.sums.touch_range(pair, place, address, len);
@@ -258,7 +259,7 @@ impl<O: Output> Data<O> {
         let (pools, words) = self.memory.shadow(page);
         pools.visit(words, base, piece.start(), len, |_, address, n, cell| {
             let side = side(place, address, first_sp);
-            let function = sums.function(cell.actor(side));
+            let function = sums.summed(cell.actor(side));
             taken.add((function, cell.writer(side)), (place, side), cell.write, n);
             let pair = sums.pair(function, taken.sink, place);
             sums.touch(pair, place, mark, address - base, n);

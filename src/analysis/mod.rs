@@ -75,9 +75,9 @@ pub use memory::Region;
 pub use origin::{Source, StackSide};
 pub use recorded_range::RecordedRange;
 pub use stack::{Call, CallKind, Ending, Interval};
-pub use stubs::FoldedCall;
+pub use stubs::{FoldedCall, MergedSteps};
 pub use summary::Summary;
-pub use sums::CallEdge;
+pub use sums::{CallEdge, FunctionSums};
 
 /// What the pass must know of code.
 pub trait CodeMap {

@@ -70,6 +70,12 @@ impl<O: Output> Machine<O> {
         segment.count += 1;
         let Some(top) = self.threads[t].calls.top() else { return };
         let call = top.call;
+        let mut segment = segment;
+        if !self.data.options.gives_instances() && self.data.stubs.is_stub(segment.function) {
+            let Data { stubs, sums, .. } = &mut self.data;
+            segment = segment.merged(stubs.actor((call, segment.function), sums));
+            segment.count += 1;
+        }
         if segment.static_transfers != 0 {
             self.inside(t, segment, call, run);
         }

@@ -221,7 +221,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             }
         }
         let block = self.prepare(&def);
-        self.machine.data.stubs.look(&block);
+        self.look(&block);
         self.blocks.push(block);
         self.defs.push(def);
     }
@@ -239,8 +239,15 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         if is_later {
             let block = block as usize;
             let prepared = self.prepare(&self.defs[block]);
-            self.machine.data.stubs.look(&prepared);
+            self.look(&prepared);
             self.blocks[block] = prepared;
+        }
+    }
+
+    /// A block may run. Where actors are functions, that of a stub tells what it is merged into.
+    fn look(&mut self, block: &Prepared) {
+        if self.machine.data.options.gives_instances() {
+            self.machine.data.stubs.look(block);
         }
     }
 

@@ -673,6 +673,7 @@ pub(super) struct Given {
     pub flows: Vec<String>,
     pub call_edges: Vec<String>,
     pub stubs: Vec<String>,
+    pub folded: Vec<String>,
     pub contexts: Vec<String>,
     pub instruction_flows: Vec<String>,
     pub calls: Vec<String>,
@@ -966,8 +967,9 @@ pub(super) fn described(summary: &Summary, rows: &Rows) -> Given {
                 .map(stub_flow)
                 .chain(summary.stub_calls.iter().map(|c| format!("{c:?}")))
                 .chain(summary.stubs.iter().map(|s| format!("{s:?}")))
-                .chain(rows.folded.iter().map(|f| format!("{f:?}"))),
+                .chain(summary.merged_steps.iter().map(|s| format!("{s:?}"))),
         ),
+        folded: sorted(rows.folded.iter().map(|f| format!("{f:?}"))),
         contexts: vec![
             format!("{:?} {:?} {:?}", summary.steps, summary.threads, summary.calls),
             format!("{:?} {:?}", summary.intervals, summary.first_sp),
@@ -1008,11 +1010,12 @@ pub(super) fn ways_agree(case: &str, code: &Code, run: &Run, saves: SaveRule) ->
             same(&case, "functions", &found.functions, &local.functions);
             same(&case, "flows", &found.flows, &local.flows);
             same(&case, "call edges", &found.call_edges, &local.call_edges);
+            same(&case, "stubs", &found.stubs, &local.stubs);
             same(&case, "steps", &found.contexts[..1], &local.contexts[..1]);
             if details == Details::Sums {
                 continue;
             }
-            same(&case, "stubs", &found.stubs, &local.stubs);
+            same(&case, "folded", &found.folded, &local.folded);
             same(&case, "steps", &found.contexts, &local.contexts);
             same(&case, "instructions", &found.instruction_flows, &local.instruction_flows);
             same(&case, "calls", &found.calls, &local.calls);

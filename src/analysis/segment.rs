@@ -11,6 +11,7 @@ use super::sums::Actors;
 use crate::event::{BlockDef, RegSpan};
 use crate::id::{ActorId, FunctionId, InstructionId};
 use crate::isa::{FlowKind, Moved};
+use rustc_hash::FxHashMap;
 
 /// A communication inside a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,9 +66,39 @@ pub struct Segment {
     pub hazard_mask: u64,
     /// A step of a copying function.
     pub copies: bool,
+    /// Where actors are functions, those of a stub as its instances that are merged into others run them: by
+    /// actor.
+    pub merged: Option<Box<FxHashMap<FunctionId, Segment>>>,
 }
 
 impl Segment {
+    /// The same steps as those of another actor among functions, which is then in the place of their function.
+    pub fn merged(&mut self, actor: FunctionId) -> &mut Segment {
+        let mut known = self.merged.take().unwrap_or_default();
+        known.entry(actor).or_insert_with(|| self.as_of(actor));
+        self.merged.insert(known).get_mut(&actor).expect("it is there since the line before")
+    }
+
+    fn as_of(&self, actor: FunctionId) -> Segment {
+        let mut segment = Segment { count: 0, function: actor, ..self.clone() };
+        let id = segment.actor();
+        segment.met = Met::new(actor);
+        segment.operations.iter_mut().for_each(|op| op.actor = id);
+        segment.quick.iter_mut().for_each(|quick| quick.actor = id);
+        segment.writes.iter_mut().for_each(|write| write.actor = id);
+        for inside in &mut segment.statics {
+            (inside.writer, inside.reader) = (id, id);
+        }
+        segment
+    }
+
+    /// It, or what ran in its place.
+    pub fn each(&self) -> impl Iterator<Item = &Segment> {
+        let merged = self.merged.iter().flat_map(|merged| merged.values());
+        let own = self.merged.is_none().then_some(self);
+        own.into_iter().chain(merged).filter(|segment| segment.count > 0)
+    }
+
     /// Takes from the operations what needs less: writes, and where actors are functions reads.
     /// Finds what of them may be gone through as sets, or quickly.
     fn part(&mut self, actors: Actors) {
@@ -300,6 +331,7 @@ impl<'a> Builder<'a> {
             save_mask: 0,
             hazard_mask: 0,
             copies: false,
+            merged: None,
         };
         let (last, seen) = (vec![0; bytes], vec![false; bytes]);
         Builder { def, list, purpose, segment, writes: Vec::new(), last, seen }

@@ -10,7 +10,7 @@ use super::origin::Packed;
 use super::place::PlaceCode;
 use super::segment::Segment;
 use super::stack::Call;
-use super::sums::{CallEdge, CallKey, PairSums};
+use super::sums::{CallEdge, CallKey, PairSums, Sums};
 use crate::id::{CallId, FunctionId};
 use rustc_hash::FxHashMap;
 
@@ -24,6 +24,16 @@ pub struct FoldedCall {
     pub into: CallId,
     pub into_function: FunctionId,
     pub steps_self: u64,
+}
+
+/// What merging stubs changed of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MergedSteps {
+    /// Instances of the function that are of others now, and their steps.
+    pub calls: u64,
+    pub steps: u64,
+    /// Steps of stubs that were merged into it.
+    pub come: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,6 +57,8 @@ pub struct Stubs {
     into: FxHashMap<CallId, (CallId, FunctionId)>,
     flows: FxHashMap<(Packed, Packed, PlaceCode), PairSums>,
     calls: FxHashMap<CallKey, (u64, u64)>,
+    /// Instances of a stub and their steps, by what they are merged into.
+    steps: FxHashMap<(FunctionId, FunctionId), (u64, u64)>,
     /// Instances that have been merged.
     pub merged_calls: u64,
 }
@@ -105,6 +117,16 @@ impl Stubs {
         self.into.get(&call).map_or(function, |into| into.1)
     }
 
+    /// Where actors are functions: the one that an instance is. That of a stub tells what it is merged into.
+    #[inline]
+    pub fn actor(&self, instance: (CallId, FunctionId), sums: &mut Sums) -> FunctionId {
+        let (call, function) = instance;
+        if !self.is_stub(function) {
+            return function;
+        }
+        sums.merged(function, self.function(call, function))
+    }
+
     /// What an instance has read is handed out.
     #[inline]
     pub fn read(&mut self, (call, function): (CallId, FunctionId), flows: &Flows) {
@@ -120,6 +142,22 @@ impl Stubs {
                 sums.bytes += flow.bytes;
                 sums.transfers += flow.transfers;
             }
+        }
+    }
+
+    /// The kernel has read, as `sink`, what an instance or a source wrote.
+    pub fn read_by_kernel(
+        &mut self,
+        (writer, function, sink): (Packed, Packed, Packed),
+        place: PlaceCode,
+        (bytes, transfers): (u64, u64),
+    ) {
+        let (Some(call), Some(function)) = (writer.writer(), function.writer()) else { return };
+        if self.is_stub(function) {
+            let writer = Packed::step(self.function(call, function));
+            let sums = self.flows.entry((writer, sink, place)).or_default();
+            sums.bytes += bytes;
+            sums.transfers += transfers;
         }
     }
 
@@ -145,6 +183,9 @@ impl Stubs {
         let (into, into_function) = known.unwrap_or((id, function));
         if into == id {
             self.count((None, function, kind), steps_total);
+        } else {
+            let sums = self.steps.entry((function, into_function)).or_default();
+            *sums = (sums.0 + 1, sums.1 + steps_self);
         }
         Some(FoldedCall { call: id, function, into, into_function, steps_self })
     }
@@ -163,6 +204,19 @@ impl Stubs {
     /// Dataflow of stubs, merged: writer, reader and place, with bytes and transfers.
     pub fn flows(&self) -> impl Iterator<Item = (Packed, Packed, PlaceCode, PairSums)> + '_ {
         self.flows.iter().map(|(&(writer, reader, place), &sums)| (writer, reader, place, sums))
+    }
+
+    /// By function, where instances of stubs were merged: instances and steps that it has less of its own, and
+    /// steps that came to it.
+    pub fn merged_steps(&self) -> FxHashMap<FunctionId, MergedSteps> {
+        let mut found: FxHashMap<FunctionId, MergedSteps> = FxHashMap::default();
+        for (&(stub, into), &(calls, steps)) in &self.steps {
+            let gone = found.entry(stub).or_default();
+            gone.calls += calls;
+            gone.steps += steps;
+            found.entry(into).or_default().come += steps;
+        }
+        found
     }
 
     /// Calls by stubs, as their callers', and those of stubs that nothing called.

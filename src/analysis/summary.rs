@@ -7,9 +7,12 @@ use super::operations::Machine;
 use super::origin::{Origin, Packed, Sources};
 use super::pass::Pass;
 use super::place::PlaceCode;
+use super::segment::Segment;
+use super::stubs::MergedSteps;
 use super::sums::{Actors, CallEdge, EdgeHint, FunctionSums, PairSums};
 use super::{CodeMap, Output};
 use crate::id::{FunctionId, InstructionId, ThreadId};
+use rustc_hash::FxHashMap;
 
 /// Data that one function gave another, by place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,14 +55,15 @@ pub struct Summary {
     /// None where sums are by function only.
     pub instruction_flows: Vec<InstructionFlow>,
     pub call_edges: Vec<CallEdge>,
-    /// Bytes and transfers that have to do with stubs, as those of what they are merged into; none
-    /// where sums are by function only.
+    /// Bytes and transfers that have to do with stubs, as those of what they are merged into.
     pub stub_flows: Vec<FunctionFlow>,
     /// Calls by stubs as their callers', and of stubs that nothing called.
     pub stub_calls: Vec<CallEdge>,
     /// Stubs that have been merged, and how many instances of them.
     pub stubs: Vec<FunctionId>,
     pub merged_calls: u64,
+    /// By function, where instances of stubs were merged.
+    pub merged_steps: FxHashMap<FunctionId, MergedSteps>,
     pub contexts: StepContexts,
     /// The touched pages outside of sections.
     pub regions: Vec<Region>,
@@ -92,8 +96,14 @@ impl<O: Output> Machine<O> {
     }
 
     fn function_flows(&self) -> Vec<FunctionFlow> {
-        let all = self.data.sums.all_pairs().filter(|(.., sums)| sums.bytes > 0);
-        all.map(FunctionFlow::new).collect()
+        let all = self.data.sums.all_pairs();
+        all.into_iter().filter(|(.., sums)| sums.bytes > 0).map(FunctionFlow::new).collect()
+    }
+
+    /// Those that have to do with stubs, as of what these are merged into.
+    fn stub_flows(&self) -> Vec<FunctionFlow> {
+        let of_sums = self.data.sums.merged_pairs().into_iter().filter(|(.., sums)| sums.bytes > 0);
+        self.data.stubs.flows().chain(of_sums).map(FunctionFlow::new).collect()
     }
 
     fn instruction_flows(&mut self) -> Vec<InstructionFlow> {
@@ -126,10 +136,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             function_flows: machine.function_flows(),
             instruction_flows: machine.instruction_flows(),
             call_edges: machine.data.sums.call_edges(),
-            stub_flows: machine.data.stubs.flows().map(FunctionFlow::new).collect(),
+            stub_flows: machine.stub_flows(),
             stub_calls: machine.data.stubs.calls(),
             stubs: machine.data.stubs.merged(),
             merged_calls: machine.data.stubs.merged_calls,
+            merged_steps: machine.data.stubs.merged_steps(),
             contexts: std::mem::take(&mut machine.data.contexts),
             functions: std::mem::take(&mut machine.data.sums.functions),
             regions,
@@ -157,7 +168,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let actors = self.machine.data.options.actors();
         let sums = &mut self.machine.data.sums;
         let blocks = self.blocks.iter().chain(&self.superblocks.prepared);
-        for segment in blocks.flat_map(|b| b.all_segments()).filter(|s| s.count > 0) {
+        for segment in blocks.flat_map(|b| b.all_segments()).flat_map(Segment::each) {
+            let function = sums.plain(segment.function);
+            sums.functions[function.index()].written_bytes +=
+                segment.stored_bytes * segment.count;
             let mut met = segment.met;
             met.flush(sums);
             for (i, op) in segment.operations.iter().enumerate() {
@@ -168,8 +182,6 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 }
                 op.hints.flush(op.size.into(), sums);
             }
-            sums.functions[segment.function.index()].written_bytes +=
-                segment.stored_bytes * segment.count;
             if actors == Actors::Functions {
                 let (function, place) = (Packed::step(segment.function), PlaceCode::REGISTER);
                 let sums = sums.functions(function, function, place);

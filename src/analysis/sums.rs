@@ -364,15 +364,40 @@ impl Touched {
     }
 }
 
+/// Writer, reader, place, and what one gave the other there.
+pub type Pair = (Packed, Packed, PlaceCode, PairSums);
+
+/// Each once.
+fn added_up(mut pairs: Vec<Pair>) -> Vec<Pair> {
+    let key = |&(writer, reader, place, _): &Pair| (writer, reader, place);
+    pairs.sort_by_key(key);
+    pairs.dedup_by(|next, pair| {
+        let same = key(next) == key(pair);
+        if same {
+            pair.3.bytes += next.3.bytes;
+            pair.3.unique += next.3.unique;
+            pair.3.addresses += next.3.addresses;
+            pair.3.transfers += next.3.transfers;
+        }
+        same
+    });
+    pairs
+}
+
 /// The sums of a pass.
 pub struct Sums {
     actors: Actors,
     /// Function of each instruction.
     function_of: Vec<FunctionId>,
+    /// Where actors are functions: stubs, each by the function that its instances are merged into.
+    merged: Vec<(FunctionId, FunctionId)>,
+    merged_index: FxHashMap<(FunctionId, FunctionId), FunctionId>,
     /// By function.
     pub functions: Vec<FunctionSums>,
     /// By writer, reader and, where places are pairs of their own, place.
     pairs: FxHashMap<(Packed, Packed, Option<PlaceCode>), PairIndex>,
+    /// Edges that have to do with stubs by what they are merged into.
+    merged_edges: FxHashMap<(Packed, Packed, PlaceCode), u32>,
     /// The first one is nobody's.
     function_edges: Vec<FunctionEdge>,
     touched: Touched,
@@ -396,6 +421,9 @@ const EDGES_CACHED: usize = 2048;
 pub type CallKey = (Option<FunctionId>, FunctionId, CallKind);
 
 impl Sums {
+    /// Number of the first actor for stubs by what they are merged into: functions are fewer.
+    const FIRST_MERGED: usize = 1 << 28;
+
     pub fn new(actors: Actors) -> Sums {
         let nobody = FunctionEdge {
             writer: Packed::NONE,
@@ -415,8 +443,11 @@ impl Sums {
         Sums {
             actors,
             function_of: Vec::new(),
+            merged: Vec::new(),
+            merged_index: FxHashMap::default(),
             functions: Vec::new(),
             pairs: FxHashMap::default(),
+            merged_edges: FxHashMap::default(),
             function_edges: vec![nobody],
             touched: Touched::default(),
             instruction_index: FxHashMap::default(),
@@ -442,8 +473,44 @@ impl Sums {
     #[inline]
     fn function_of(&self, actor: ActorId) -> FunctionId {
         match self.actors {
-            Actors::Functions => FunctionId::at(actor.index()),
+            Actors::Functions => self.plain(FunctionId::at(actor.index())),
             Actors::Instructions => self.function_of[actor.index()],
+        }
+    }
+
+    /// The actor, among functions, that instances of a stub are which are merged into `into`.
+    pub fn merged(&mut self, stub: FunctionId, into: FunctionId) -> FunctionId {
+        let Sums { merged, merged_index, .. } = self;
+        *merged_index.entry((stub, into)).or_insert_with(|| {
+            merged.push((stub, into));
+            FunctionId::at(Sums::FIRST_MERGED + merged.len() - 1)
+        })
+    }
+
+    /// Stub and what it is merged into, of an actor that [`Sums::merged`] gave.
+    #[inline]
+    fn of_merged(&self, function: FunctionId) -> Option<(FunctionId, FunctionId)> {
+        let number = function.index().checked_sub(Sums::FIRST_MERGED)?;
+        self.merged.get(number).copied()
+    }
+
+    /// The function itself, of an actor among functions.
+    #[inline]
+    pub fn plain(&self, function: FunctionId) -> FunctionId {
+        self.of_merged(function).map_or(function, |(stub, _)| stub)
+    }
+
+    /// The same of a writer or reader.
+    fn plain_end(&self, end: Packed) -> Packed {
+        end.writer().map_or(end, |function| Packed::step(self.plain(function)))
+    }
+
+    /// As what sums count an actor or a source: where actors are functions as it is.
+    #[inline]
+    pub fn summed(&self, writer: Packed) -> Packed {
+        match self.actors {
+            Actors::Functions => writer,
+            Actors::Instructions => self.function(writer),
         }
     }
 
@@ -456,21 +523,35 @@ impl Sums {
         }
     }
 
-    /// The edge between two functions at a place.
+    /// The edge between two functions at a place. Stubs by what they are merged into have edges of their own, and
+    /// are one pair.
     fn function_edge(&mut self, writer: Packed, reader: Packed, place: PlaceCode) -> EdgeIndex {
         let new = self.function_edges.len() as u32;
         // What no step wrote in a section is that section's: two files at one address are two pairs.
         let apart = writer.is_initial() && !place.is_region() && place != PlaceCode::REGISTER;
-        let key = (writer, reader, apart.then_some(place));
+        let (from, to) = (self.plain_end(writer), self.plain_end(reader));
+        let key = (from, to, apart.then_some(place));
         let pair = *self.pairs.entry(key).or_insert(new);
+        // Those of one pair may be thousands.
+        let is_plain = (from, to) == (writer, reader);
+        if !is_plain && let Some(&edge) = self.merged_edges.get(&(writer, reader, place)) {
+            return EdgeIndex { edge, pair };
+        }
+        let is = |edge: &FunctionEdge| {
+            is_plain && (edge.writer, edge.reader, edge.place) == (writer, reader, place)
+        };
+        if !is_plain {
+            self.merged_edges.insert((writer, reader, place), new);
+        }
         let next = match self.function_edges.get_mut(pair as usize) {
-            Some(first) if first.place == place => return EdgeIndex { edge: pair, pair },
+            Some(first) if is(first) => return EdgeIndex { edge: pair, pair },
+            Some(_) if !is_plain => LAST,
             Some(first) => {
                 let next = first.next;
                 let mut at = next;
                 while at != LAST {
                     let edge = &self.function_edges[at as usize];
-                    if edge.place == place {
+                    if is(edge) {
                         return EdgeIndex { edge: at, pair };
                     }
                     at = edge.next;
@@ -500,12 +581,31 @@ impl Sums {
     pub fn close(&mut self) {
         self.touched = Touched::default();
         self.pairs = FxHashMap::default();
+        self.merged_edges = FxHashMap::default();
         self.instruction_index = FxHashMap::default();
     }
 
     /// The sums of all pairs, as (writer, reader, place, sums).
-    pub fn all_pairs(&self) -> impl Iterator<Item = (Packed, Packed, PlaceCode, PairSums)> + '_ {
-        self.function_edges.iter().skip(1).map(|e| (e.writer, e.reader, e.place, e.sums))
+    pub fn all_pairs(&self) -> Vec<Pair> {
+        let edges = self.function_edges.iter().skip(1);
+        let pairs = edges
+            .map(|e| (self.plain_end(e.writer), self.plain_end(e.reader), e.place, e.sums))
+            .collect();
+        if self.merged.is_empty() { pairs } else { added_up(pairs) }
+    }
+
+    /// Bytes and transfers of edges that have to do with stubs, as those of what these are merged into. None
+    /// where actors are instructions.
+    pub fn merged_pairs(&self) -> Vec<Pair> {
+        let end = |end: Packed| {
+            let merged = end.writer().and_then(|function| self.of_merged(function));
+            merged.map_or(end, |(_, into)| Packed::step(into))
+        };
+        let edges = self.function_edges.iter().skip(1).map(|e| {
+            let sums = PairSums { unique: 0, addresses: 0, ..e.sums };
+            ((e.writer, e.reader), (end(e.writer), end(e.reader), e.place, sums))
+        });
+        added_up(edges.filter(|(own, new)| *own != (new.0, new.1)).map(|(_, new)| new).collect())
     }
 
     /// Counts the addresses of `len` bytes from `start` on, which lie in one page, that the pair
@@ -761,7 +861,7 @@ mod tests {
                 let here = &mut model[from as usize..(from + len) as usize];
                 expected += here.iter().filter(|is| !**is).count() as u64;
                 here.fill(true);
-                let found: u64 = sums.all_pairs().map(|(.., sums)| sums.addresses).sum();
+                let found: u64 = sums.all_pairs().iter().map(|(.., sums)| sums.addresses).sum();
                 assert_eq!(found, expected);
             }
         }

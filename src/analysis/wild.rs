@@ -460,8 +460,9 @@ fn outcome(case: &str, code: &Code, run: &Run, saves: SaveRule) -> String {
         same(&case, "functions", &given.functions, &local.functions);
         same(&case, "flows", &given.flows, &local.flows);
         same(&case, "call edges", &given.call_edges, &local.call_edges);
+        same(&case, "stubs", &given.stubs, &local.stubs);
         if details > Details::Sums {
-            same(&case, "stubs", &given.stubs, &local.stubs);
+            same(&case, "folded", &given.folded, &local.folded);
             same(&case, "instructions", &given.instruction_flows, &local.instruction_flows);
             same(&case, "calls", &given.calls, &local.calls);
             same(&case, "dataflow", &given.dataflow, &local.dataflow);

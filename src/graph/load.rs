@@ -97,8 +97,12 @@ fn notes(
             "Data edges count dependences between instances: this trace has no sizes and no places of data.",
         );
     }
-    if selection.has_functions() && selection.stubs == Stubs::Fold && !facts.instances && stubs() {
-        say("Stubs are drawn: at detail summary it is not known which call they belong to.");
+    if selection.has_functions() && selection.stubs == Stubs::Fold && stubs() {
+        let sql = "SELECT EXISTS (FROM call_edge_folded e JOIN function_symbol s ON s.function_id = e.callee_function_id
+                                  WHERE s.kind = 'stub' AND e.caller_function_id IS NOT NULL)";
+        if connection.query_row(sql, [], |r| r.get(0))? {
+            say("Stubs are drawn: sums that were made while the program ran do not tell which call they belong to.");
+        }
     }
     if selection.has_parts() && stubs() {
         say("Stubs are drawn: parts of functions are not merged.");

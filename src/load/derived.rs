@@ -59,7 +59,7 @@ pub fn derived(connection: &Connection) -> Result<(), StoreError> {
 /// The same for any number of calls.
 pub fn derived_within(connection: &Connection, budget: Budget) -> Result<(), StoreError> {
     set(connection, budget)?;
-    for (table, sql) in FOLDED {
+    for (table, sql) in FOLDED.iter().chain([&PROFILE]) {
         execute(connection, table, &format!("INSERT INTO {table} {sql}"))?;
     }
     derived_of_pass(connection, budget)
@@ -68,8 +68,6 @@ pub fn derived_within(connection: &Connection, budget: Budget) -> Result<(), Sto
 /// The rest, where the pass has merged stubs into their callers.
 pub fn derived_of_pass(connection: &Connection, budget: Budget) -> Result<(), StoreError> {
     set(connection, budget)?;
-    let (table, sql) = PROFILE;
-    execute(connection, table, &format!("INSERT INTO {table} {sql}"))?;
     largest(connection)?;
     Ok(connection.execute_batch("RESET disabled_optimizers; SET threads = 1;")?)
 }
@@ -77,8 +75,6 @@ pub fn derived_of_pass(connection: &Connection, budget: Budget) -> Result<(), St
 /// The same and sums of flows, where the tables are of a database that is not being built.
 pub fn of_rows(connection: &Connection) -> Result<(), StoreError> {
     whole_flows_by(connection, PARTS_AT_ONCE)?;
-    let (table, sql) = PROFILE;
-    execute(connection, table, &format!("INSERT INTO {table} {sql}"))?;
     largest(connection)
 }
 

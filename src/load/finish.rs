@@ -315,7 +315,8 @@ pub(super) fn folded_edges(
 ) -> Result<(), StoreError> {
     let stubs: FxHashSet<FunctionId> = summary.stubs.iter().copied().collect();
     folded::function_edges(into, (&stubs, unique), all, edges(&summary.stub_flows, places))?;
-    folded::call_edges(into, &stubs, &summary.call_edges, &summary.stub_calls)
+    folded::call_edges(into, &stubs, &summary.call_edges, &summary.stub_calls)?;
+    folded::profiles(into, &summary.functions, &summary.merged_steps)
 }
 
 /// Fills `instruction_edge`; `function` gives that of an instruction.

@@ -1,12 +1,13 @@
-//! `function_edge_folded` and `call_edge_folded` of a trace of steps: sums with stubs merged into
-//! their callers, as the pass has them. `queries/derive/high` says the same in SQL.
+//! `function_edge_folded`, `call_edge_folded` and `function_profile_folded` of a trace of steps: sums
+//! with stubs merged into their callers, as the pass has them. `queries/derive/high` says the same in
+//! SQL.
 
-use crate::analysis::{CallEdge, CallKind};
+use crate::analysis::{CallEdge, CallKind, FunctionSums, MergedSteps};
 use crate::id::FunctionId;
 use crate::store::StoreError;
-use crate::store::table::{Destination, fill_named};
-use crate::store::tables::{self, FunctionEdge};
-use rustc_hash::FxHashSet;
+use crate::store::table::{Destination, fill, fill_named};
+use crate::store::tables::{self, FunctionEdge, FunctionProfileFolded};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Writer, reader and via.
 pub type EdgeKey = (FunctionId, FunctionId, &'static str);
@@ -79,4 +80,24 @@ pub fn call_edges(
         steps: Some(edge.steps),
     });
     fill_named(into, "call_edge_folded", rows)
+}
+
+/// Fills `function_profile_folded`: `functions` are the sums of all, by id, `merged` says what merging stubs changed.
+pub fn profiles(
+    into: Destination,
+    functions: &[FunctionSums],
+    merged: &FxHashMap<FunctionId, MergedSteps>,
+) -> Result<(), StoreError> {
+    let ran = functions.iter().enumerate().filter(|(_, sums)| sums.calls > 0);
+    let rows = ran.filter_map(|(f, sums)| {
+        let function_id = FunctionId::at(f);
+        let of = merged.get(&function_id).copied().unwrap_or_default();
+        (sums.calls > of.calls).then(|| FunctionProfileFolded {
+            function_id,
+            calls: sums.calls - of.calls,
+            steps_self: Some(sums.steps_self - of.steps + of.come),
+            steps_total: (of.calls == 0).then_some(sums.steps_total),
+        })
+    });
+    fill(into, rows)
 }

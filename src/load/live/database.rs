@@ -165,6 +165,7 @@ fn summary(planner: &Planner, rows: &Rows) -> Summary {
         stub_calls: Vec::new(),
         stubs: Vec::new(),
         merged_calls: 0,
+        merged_steps: Default::default(),
         contexts: contexts(rows),
         regions: Vec::new(),
         region_is_stack: vec![false, true],

@@ -77,6 +77,13 @@ tables! {
         written_bytes: Option<u64> => BIGINT,
     }
 
+    FunctionProfileFolded, FunctionProfilesFolded = "function_profile_folded" {
+        function_id: FunctionId => INTEGER,
+        calls: u64 => BIGINT,
+        steps_self: Option<u64> => BIGINT,
+        steps_total: Option<u64> => BIGINT,
+    }
+
     CallStack, CallStacks = "call_stack" {
         stack_id: StackId => INTEGER,
         parent_stack_id: Option<StackId> => INTEGER,
