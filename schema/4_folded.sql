@@ -1,5 +1,5 @@
 -- PLT stubs, veneers and IFUNC resolvers merged into their callers, as graphs draw them. An instance of a stub function belongs to its
--- nearest caller that is not a stub. This needs call instances: at detail summary nothing is merged.
+-- nearest caller that is not a stub. Sums that were made while the program ran do not tell them (docs/sums.md): there nothing is merged.
 CREATE TABLE folded_call (
     call_id INTEGER NOT NULL, function_id INTEGER NOT NULL, into_call_id INTEGER NOT NULL, into_function_id INTEGER NOT NULL,
     steps_self BIGINT);

@@ -170,8 +170,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let blocks = self.blocks.iter().chain(&self.superblocks.prepared);
         for segment in blocks.flat_map(|b| b.all_segments()).flat_map(Segment::each) {
             let function = sums.plain(segment.function);
-            sums.functions[function.index()].written_bytes +=
-                segment.stored_bytes * segment.count;
+            sums.functions[function.index()].written_bytes += segment.stored_bytes * segment.count;
             let mut met = segment.met;
             met.flush(sums);
             for (i, op) in segment.operations.iter().enumerate() {

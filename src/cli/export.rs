@@ -3,6 +3,7 @@ use super::options;
 use super::say::say;
 use crate::export::{self, Export, Made, Options, Overwrite};
 use crate::load::Detail;
+use crate::load::packed::{self, Wanted};
 use crate::render::layout;
 use crate::store::open::Reach;
 use crate::views::rows;
@@ -48,6 +49,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match export.name {
         "speedscope" | "chrome" => rows::ensure(&db, Detail::Instance)?,
         "dcfg" => rows::ensure(&db, Detail::Pairs)?,
+        "callgrind" => rows::ensure_short(&db, Detail::Instance)?,
+        "csv" | "parquet" | "sqlite"
+            if !args.quiet
+                && options.tables.is_empty()
+                && packed::lacks(&db, &Wanted::all(Detail::Pairs))? =>
+        {
+            say!(
+                "addfg: the run is packed, so that tables of steps, communications and calls are empty: `addfg rows {}` makes them first",
+                args.database.db.display()
+            );
+        }
         _ => {}
     }
     if !args.quiet {

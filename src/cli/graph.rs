@@ -104,6 +104,8 @@ fn ensure_rows(db: &duckdb::Connection, args: &Args) -> anyhow::Result<()> {
         || args.strategy == Strategy::BottomUp
     {
         rows::ensure(db, Detail::Instance)?;
+    } else if args.is_plain() {
+        rows::ensure_short(db, Detail::Instance)?;
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
 use super::database::Database;
 use super::options::{self, Group};
 use super::output::write_output;
+use crate::load::Detail;
 use crate::report::{self, Replayed};
 use crate::text::file_name;
+use crate::views::rows;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -59,6 +61,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(other) => args.database.open_with(other)?,
         None => args.database.open()?,
     };
+    if args.all {
+        rows::ensure(&db, Detail::Pairs)?;
+    } else {
+        rows::ensure_short(&db, Detail::Pairs)?;
+    }
     let options = report::Options {
         functions: usize::try_from(args.top)?,
         replayed: if args.all { Replayed::ALL } else { Replayed::default() },

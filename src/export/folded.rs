@@ -110,12 +110,9 @@ pub fn flamegraph(
     let text = String::from_utf8_lossy(&text);
     let mut style = inferno::flamegraph::Options::default();
     style.title = "Calling contexts by the cost of their calls".into();
-    style.count_name = "steps".into();
-    let steps: bool =
-        connection.query_row("SELECT count(call_seq) > 0 FROM function_call", [], |r| r.get(0))?;
-    if !steps {
-        style.count_name = "ticks".into();
-    }
+    let sql = "SELECT count(steps_self) > 0 FROM function_profile";
+    let steps: bool = connection.query_row(sql, [], |r| r.get(0))?;
+    style.count_name = if steps { "steps" } else { "ticks" }.into();
     let problems = crate::query::problems(connection)?;
     style.subtitle = (!problems.is_empty()).then(|| problems.join("; "));
     style.deterministic = true;

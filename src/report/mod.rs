@@ -493,7 +493,8 @@ fn missing(connection: &Connection) -> Result<Vec<Value>, ReportError> {
     if instances == 0 {
         let why = match detail.as_deref() {
             Some("summary") => {
-                "No call instances: build the database with --detail instance or more.".to_owned()
+                "No call instances: `addfg rows DB` makes them of a packed run, or build the database with --detail instance."
+                    .to_owned()
             }
             _ => format!("No call instances: this trace{format} has none."),
         };

@@ -19,6 +19,22 @@ pub fn ensure(connection: &Connection, detail: Detail) -> Result<(), ViewError> 
     Ok(packed::ensure(connection, &Wanted::all(detail))?)
 }
 
+/// Steps of a run up to which rows are made for what is also drawn without them, but shows less then.
+const SHORT_STEPS: i64 = 5_000_000;
+
+/// The same of a short run: what reads the rows goes on without those of a long one.
+pub fn ensure_short(connection: &Connection, detail: Detail) -> Result<(), ViewError> {
+    if packed::lacks(connection, &Wanted::all(detail))? && steps(connection)? <= SHORT_STEPS {
+        ensure(connection, detail)?;
+    }
+    Ok(())
+}
+
+fn steps(connection: &Connection) -> duckdb::Result<i64> {
+    let sql = "SELECT coalesce(max(last_seq), 0) FROM run_chunk";
+    connection.query_row(sql, [], |r| r.get(0))
+}
+
 /// The same without steps and accesses.
 pub fn ensure_communications(connection: &Connection) -> Result<(), ViewError> {
     let wanted = Wanted { low: false, ..Wanted::all(Detail::Pairs) };
@@ -156,8 +172,7 @@ pub fn ensure_named(connection: &Connection, statement: &str) -> Result<(), View
     if !packed::lacks(connection, &Wanted::all(detail))? {
         return Ok(());
     }
-    let sql = "SELECT coalesce(max(last_seq), 0) FROM run_chunk";
-    let steps: i64 = connection.query_row(sql, [], |r| r.get(0))?;
+    let steps = steps(connection)?;
     let most = if detail >= Detail::Pairs { MOST_STEPS } else { MOST_STEPS_OF_CALLS };
     if steps > most {
         // What `addfg rows` made of a part is there to be asked.

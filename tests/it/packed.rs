@@ -23,6 +23,12 @@ fn asked(middle: i64, most: [&str; 2]) -> Vec<Vec<String>> {
         "graph --level context --format json",
         "graph --level step --range 100..140 --format json",
         "graph --group A={F},{G} --format json",
+        "graph --format json",
+        "graph --all --format json",
+        "graph --format flamegraph",
+        "matrix --format csv",
+        "calls --functions --format csv",
+        "export --to callgrind -o -",
         "plan --show loops --format csv",
         "sql @transfers {G} {F} --format csv",
         "sql @steps 100 50 --format csv",
@@ -62,6 +68,13 @@ fn compare(packed: &Path, rows_of: &Path) {
     };
     assert_eq!(kept(packed), (0, true), "{}", packed.display());
     assert!(!kept(rows_of).1 && kept(rows_of).0 > 0);
+    // Stubs are merged in the sums that are stored, too.
+    for table in ["function_edge_folded", "call_edge_folded", "function_profile_folded"] {
+        let sql = format!("SELECT list(t::VARCHAR ORDER BY t::VARCHAR)::VARCHAR FROM {table} t");
+        let [x, y] = [packed, rows_of]
+            .map(|db| open(db).query_row(&sql, [], |r| r.get::<_, String>(0)).unwrap());
+        assert_eq!(x, y, "{table} of {}", packed.display());
+    }
     let steps: i64 = rows(rows_of, "SELECT count(*) FROM opcode_line")[0].parse().unwrap();
     // The two that exchange most.
     let sql = "SELECT reader || chr(10) || writer FROM function_dataflow
