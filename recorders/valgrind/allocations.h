@@ -125,13 +125,9 @@ static UWord behind = ~(UWord)0;
 
 static Asking *asking_of(ThreadId tid)
 {
-    while (tid >= asking_room) {
-        asking = VG_(realloc)("addfg.asking", asking, (asking_room + 64) * sizeof *asking);
-        for (UInt i = 0; i < 64; i++, asking_room++) {
-            asking[asking_room].depth = 0;
-            asking[asking_room].asked[0].behind = ~(UWord)0;
-        }
-    }
+    UInt had = asking_room;
+    ROOM(asking, tid, asking_room);
+    for (; had < asking_room; had++) asking[had].asked[0].behind = ~(UWord)0;
     return asking + tid;
 }
 

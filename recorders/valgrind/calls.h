@@ -103,10 +103,7 @@ typedef struct {
 
 static void add_range(Ranges *r, Addr address, ULong bytes)
 {
-    if (r->count == r->room) {
-        r->room = r->room ? r->room * 2 : 8;
-        r->range = VG_(realloc)("addfg.calls", r->range, r->room * sizeof *r->range);
-    }
+    ROOM(r->range, r->count, r->room);
     Range new = { address, bytes };
     r->range[r->count++] = new;
 }
@@ -129,11 +126,7 @@ static UInt call_room;
 
 static Call *call_of(ThreadId tid)
 {
-    if (tid >= call_room) {
-        UInt room = tid + 64;
-        calls = VG_(realloc)("addfg.calls", calls, room * sizeof *calls);
-        for (; call_room < room; call_room++) calls[call_room] = NULL;
-    }
+    ROOM(calls, tid, call_room);
     if (!calls[tid]) calls[tid] = VG_(calloc)("addfg.calls", 1, sizeof(Call));
     return calls[tid];
 }
@@ -344,11 +337,7 @@ static void forget_told(void)
 static Bool not_told(ULong fd, const HChar *name)
 {
     if (fd >= TOLD) return True;
-    if (fd >= told_room) {
-        UInt room = fd + 64;
-        told = VG_(realloc)("addfg.told", told, room * sizeof *told);
-        for (; told_room < room; told_room++) told[told_room] = NULL;
-    }
+    ROOM(told, fd, told_room);
     if (told[fd] && VG_(strcmp)(told[fd], name) == 0) return False;
     if (told[fd]) VG_(free)(told[fd]);
     told[fd] = VG_(strdup)("addfg.told", name);
