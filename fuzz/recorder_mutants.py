@@ -43,6 +43,10 @@ FILES.append("stream/addfg_stream.h")
 # Tests that record with valgrind, and those of them that record with something else, or compile recorders themselves.
 GUARDS = ["happened::", "sums::", "record::", "recorder::", "knows::", "stream::", "told::", "allocations::"]
 LEFT_OUT = ["knows::programs_of_", "recorder::the_recorder_compiles_against_each_valgrind"]
+# Tests of a file that do not run the recorder.
+OF_FILE = {"stream/addfg_stream.h": ["told::the_header_packs_what_it_is_given"]}
+# What tests that compare a lot are worth before they have found anything.
+SHARP = {"sums::random_programs_agree": 30, "told::what_a_program_says_it_does": 30, "told::the_header_packs_what_it_is_given": 90}
 # What changes nothing: file, function, change (`#2`: the second of this kind in the function), reason. Tabs between.
 EQUIVALENT = os.path.join(HERE, "fuzz/recorder_equivalent.txt")
 # Memory that is not given back: nothing but memory changes.
@@ -254,7 +258,8 @@ class Guards:
             known[test] = takes, sorted({symbols[offset] for offset in entered if offset in symbols})
             with open(path, "w") as file:
                 json.dump(known, file)
-        return {test: row for test, row in known.items() if row[1] and test in tests}
+        alone = {test for tests in OF_FILE.values() for test in tests}
+        return {test: row for test, row in known.items() if (row[1] or test in alone) and test in tests}
 
     def symbols(self, folder):
         """Functions of a recorder by their offset."""
@@ -283,7 +288,8 @@ class Guards:
         function, all_took = mutant[-1], 0
         here = [test for test, (_, names) in self.known.items() if function not in self.names or function in names]
         here = [test for test in here if self.known[test][0] < LONG] or here
-        worth = lambda test: (1 + self.found[test] + 20 * self.found[function, test]) / (0.5 + self.known[test][0])
+        here += OF_FILE.get(mutant[0], [])
+        worth = lambda test: (1 + SHARP.get(test, 0) + self.found[test] + 20 * self.found[function, test]) / (0.5 + self.known[test][0])
         for test in sorted(here, key=worth, reverse=True):
             if all_took > budget:
                 break

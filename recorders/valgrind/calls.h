@@ -301,6 +301,17 @@ static void find_file(const Call *c, UWord result)
     if (to_file && copies) EVENT(ADDFG_FILE_WRITE, file_key.device, file_key.number, file_at, result, 0);
 }
 
+/* Where the next bytes are, as the kernel writes it behind a copy; the core does not know. */
+static void tell_positions(const Call *c)
+{
+    Bool has = c->number == __NR_splice;
+#ifdef __NR_copy_file_range
+    has |= c->number == __NR_copy_file_range;
+#endif
+    for (UInt i = 1; has && i < 4; i += 2)
+        if (c->argument[i]) tell_access(True, c->argument[i], 8, True);
+}
+
 static void tell_moved(const Call *c, Bool error, UWord result)
 {
     Layout layout = c->shape->layout;
@@ -312,6 +323,7 @@ static void tell_moved(const Call *c, Bool error, UWord result)
         if (!within(&c->data, c->writes.range[i]))
             tell_access(True, c->writes.range[i].address, c->writes.range[i].bytes, layout != AS_TOLD);
     if (error) return;
+    if (result) tell_positions(c);
     find_file(c, result);
     if (layout == MESSAGES) tell_messages(c, result);
     else if (layout != AS_TOLD && layout != NO_DATA) tell_parts(c, result);

@@ -1,6 +1,6 @@
 /* Says each event that a recorder has to tell of what it does, in order, and in the words of
  * recorders/stream/dump.py: what system calls read and wrote, memory that comes, goes and is taken back, allocations.
- * gcc -O1 -g -static; told FOLDER: makes files there; FOLDER/expected has what it says. */
+ * gcc -O1 -g -static; told [children] FOLDER: makes files there; FOLDER/expected has what it says. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -24,6 +24,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,14 +33,30 @@ typedef unsigned long Word;
 static char text[1 << 18];
 static char *end = text;
 
+/* The library's printf has more steps than all else here. */
+static void put_number(Word number)
+{
+    int digits = 1;
+    while (digits < 16 && number >> 4 * digits) digits++;
+    *end++ = ' ', *end++ = '0', *end++ = 'x';
+    while (digits--) *end++ = "0123456789abcdef"[number >> 4 * digits & 15];
+}
+
+static void sayn(const char *what, int n, const Word *numbers)
+{
+    while (*what) *end++ = *what++;
+    for (int i = 0; i < n; i++) put_number(numbers[i]);
+    *end++ = '\n';
+}
+
 static void say(const char *what, int n, ...)
 {
+    Word list[10];
     va_list numbers;
     va_start(numbers, n);
-    end += sprintf(end, "%s", what);
-    while (n--) end += sprintf(end, " 0x%lx", va_arg(numbers, Word));
-    end += sprintf(end, "\n");
+    for (int i = 0; i < n; i++) list[i] = va_arg(numbers, Word);
     va_end(numbers);
+    sayn(what, n, list);
 }
 
 #define W(address, bytes) say("kernel_write", 3, (Word)(address), (Word)(bytes), 0UL)
@@ -47,13 +64,6 @@ static void say(const char *what, int n, ...)
 /* A structure of the call, and not its data. */
 #define S(address, bytes) say("kernel_write", 3, (Word)(address), (Word)(bytes), 1UL)
 #define SAY(what, ...) do { Word n_[] = { __VA_ARGS__ }; char w_[] = what; sayn(w_, sizeof n_ / sizeof *n_, n_); } while (0)
-
-static void sayn(const char *what, int n, const Word *numbers)
-{
-    end += sprintf(end, "%s", what);
-    for (int i = 0; i < n; i++) end += sprintf(end, " 0x%lx", numbers[i]);
-    end += sprintf(end, "\n");
-}
 
 static long raw(Word n, Word a, Word b, Word c, Word d, Word e, Word f)
 {
@@ -261,12 +271,25 @@ static void memory(const char *folder)
     /* Bytes that do not come from memory. */
     int from = must(open(in(folder, "from"), O_RDWR | O_CREAT | O_TRUNC, 0600));
     write(from, one, 100);
-    C(sendfile, fd, from, &(off_t){ 0 }, 40, 0, 0);
-    SAY("maybe"); SAY("file_write", device, number, 34, 40, 0); over();
-    lseek(from, 0, SEEK_SET);
-    loff_t to = 600;
-    C(copy_file_range, from, 0, fd, &to, 50, 0);
-    SAY("maybe"); SAY("file_write", device, number, 600, 50, 0); over();
+    off_t at = 0;
+    C(sendfile, fd, from, &at, 40, 0, 0);
+    S(&at, 8); SAY("file_write", device, number, 34, 40, 0); over();
+    int near = must(memfd_create("near", 0));
+    write(near, one, 100);
+    loff_t first = 0, to = 600;
+    C(copy_file_range, near, &first, fd, &to, 50, 0);
+    S(&first, 8); S(&to, 8); SAY("file_write", device, number, 600, 50, 0); over();
+    int pipes[2];
+    pipe(pipes);
+    write(pipes[1], one, 30);
+    to = 700;
+    C(splice, pipes[0], 0, fd, &to, 30, 0);
+    S(&to, 8); SAY("file_write", device, number, 700, 30, 0); over();
+    C(splice, pipes[0], 0, fd, &to, 30, 2); over();
+    C(splice, fd, &first, pipes[1], 0, 20, 0); S(&first, 8); over();
+    C(copy_file_range, near, 0, near, &to, 0, 0); over();
+    close(pipes[0]);
+    close(pipes[1]);
     /* The end of the file: of shared memory all behind it, of private memory whole pages. */
     C(ftruncate, fd, PAGE + 100, 0, 0, 0, 0);
     SAY("any_order");
@@ -280,10 +303,23 @@ static void memory(const char *folder)
     char *moved = (char *)C(mremap, b, 6 * PAGE, 3 * PAGE, MREMAP_MAYMOVE, 0, 0);
     if (moved != b) exit(9);
     SAY("unmap", (Word)b + 3 * PAGE, 3 * PAGE); SAY("share", (Word)b, 3 * PAGE, device, number, 0); over();
-    char *room = mmap(0, 16 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    SAY("skip");
-    munmap(room, 16 * PAGE);
-    (void)room;
+    /* Into the middle of others: what lay there is not of its file any more. */
+    char *over_it = (char *)C(mmap, b + PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    SAY("map", (Word)over_it, PAGE, 6, 0); over();
+    C(ftruncate, fd, 0, 0, 0, 0, 0);
+    SAY("any_order");
+    SAY("fresh", (Word)a, PAGE); SAY("fresh", (Word)a + 2 * PAGE, 2 * PAGE); SAY("fresh", (Word)b, PAGE); SAY("fresh", (Word)b + 2 * PAGE, PAGE);
+    SAY("fresh", (Word)c, 2 * PAGE);
+    over();
+    C(munmap, b, 3 * PAGE, 0, 0, 0, 0); SAY("unmap", (Word)b, 3 * PAGE); over();
+    /* Behind the end there is nothing, still. */
+    C(ftruncate, fd, PAGE, 0, 0, 0, 0);
+    SAY("any_order"); SAY("fresh", (Word)a, PAGE); SAY("fresh", (Word)a + 2 * PAGE, 2 * PAGE); SAY("fresh", (Word)c + PAGE, PAGE); over();
+    /* Private memory moves. */
+    char *here = mmap(0, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *there = mmap(0, 4 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(there, 4 * PAGE);
+    C(mremap, here, 2 * PAGE, 3 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, there, 0); 
+    SAY("move", (Word)here, (Word)there, 2 * PAGE); SAY("map", (Word)there + 2 * PAGE, PAGE, 0, 0); SAY("unmap", (Word)here, 2 * PAGE); over();
     /* By descriptors of their own, by path. */
     in(folder, "mapped");
     int file = must(open(path, O_RDWR | O_CREAT | O_TRUNC, 0600));
@@ -369,6 +405,71 @@ APART void *told_no_type(int n) { return taken(n); }
 APART void *pool_get(Word n) { return taken(n); }
 APART int pool_put(void **to, Word align, Word n) { *to = taken(n + !align); return n > 500 ? 12 : 0; }
 
+/* ---- threads ---- */
+
+static char stack[1 << 14] __attribute__((aligned(16)));
+static volatile int number_there, done;
+
+static void thread_of(Word flags)
+{
+    flags |= CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+    register Word r10 __asm__("r10") = (Word)&number_there, r8 __asm__("r8") = 0;
+    long result;
+    done = 0;
+    number_there = 5;
+    __asm__ volatile("syscall; test %%rax, %%rax; jnz 1f; movl $1, done(%%rip); mov $60, %%eax; xor %%edi, %%edi; syscall; 1:"
+                     : "=a"(result) : "a"(SYS_clone), "D"(flags), "S"(stack + sizeof stack), "d"(0), "r"(r10), "r"(r8) : "rcx", "r11", "memory");
+    while (!done || (flags & CLONE_CHILD_CLEARTID && number_there)) nanosleep(&(struct timespec){ 0, 1000000 }, 0);
+    if (!(flags & CLONE_CHILD_CLEARTID)) nanosleep(&(struct timespec){ 0, 20000000 }, 0);
+}
+
+static void threads(void)
+{
+    thread_of(0);
+    say("thread_start", 2, 2UL, 1UL); say("thread_end", 1, 2UL);
+    thread_of(CLONE_CHILD_CLEARTID);
+    say("thread_start", 2, 3UL, 1UL);
+    /* The core tells it when the thread begins, too. */
+    W(&number_there, 4); say("kernel_write", 2, &number_there, 4UL); say("thread_end", 1, 3UL);
+    thread_of(0);
+    say("thread_start", 2, 4UL, 1UL); say("thread_end", 1, 4UL);
+}
+
+/* ---- descriptors: named before the first call that uses them, and when they are something else ---- */
+
+static void named(int fd, const char *what) { end += sprintf(end, "descriptor 0x%x %s\n", fd, what); }
+
+static void descriptors(const char *folder)
+{
+    char name[4200];
+    int a = must(open(in(folder, "a"), O_RDWR | O_CREAT | O_TRUNC, 0600));
+    realpath(path, name);
+    write(a, one, 5); named(a, name);
+    write(a, one, 5);
+    int copy = dup(a);
+    close(a);
+    write(copy, one, 5); named(copy, name);
+    /* The number is of nothing, then of another file. */
+    write(a, one, 5); named(a, "");
+    int b = must(open(in(folder, "b"), O_RDWR | O_CREAT | O_TRUNC, 0600));
+    if (b != a) exit(9);
+    realpath(path, name);
+    write(b, one, 5); named(b, name);
+    write(900, one, 5);
+    int pipes[2];
+    pipe2(pipes, 0);
+    sprintf(name, "/proc/self/fd/%d", pipes[0]);
+    for (int i = 0; i < 2; i++) {
+        char link[100] = "";
+        readlink(name, link, 99);
+        named(pipes[i], link);
+    }
+    close(b);
+    close(copy);
+    close(pipes[0]);
+    close(pipes[1]);
+}
+
 #define GAVE(p, bytes) do { void *p_ = (p); SAY("allocate", (Word)p_, (Word)(bytes)); keep = p_; } while (0)
 #define FREED(p) SAY("free", (Word)(p))
 #define AGAIN(p) SAY("reallocate", (Word)(p))
@@ -424,6 +525,23 @@ static void allocations(void)
     FREED(other); free(other);
 }
 
+/* ---- processes: with `children` ---- */
+
+static int there;
+
+static void child(const char *who, Word flags)
+{
+    Word parent = getpid();
+    there = 7;
+    long pid = raw(SYS_clone, flags | SIGCHLD, 0, 0, (Word)&there, 0, 0);
+    if (!pid) raw(SYS_exit, 0, 0, 0, 0, 0, 0);
+    say("fork", 1, pid);
+    end += sprintf(end, "%s: inherit 0x%lx\n", who, parent);
+    if (flags) end += sprintf(end, "%s: kernel_write 0x%lx 0x4 0x0\n", who, (Word)&there);
+    end += sprintf(end, "%s: syscall 0x3c 0x8 0x0 0x0 0x0 0x0 0x0 0x0 0x0 0x0\n", who);
+    waitpid(pid, 0, 0);
+}
+
 int main(int count, char **names)
 {
     const char *folder = names[count - 1];
@@ -431,8 +549,12 @@ int main(int count, char **names)
     int file = must(open(in(folder, "file"), O_RDWR | O_CREAT | O_TRUNC, 0600));
     pipe(pipes);
     socketpair(AF_UNIX, SOCK_DGRAM, 0, pair);
-    struct { const char *name; } parts[] = { { "buffers" }, { "many" }, { "messages" }, { "others" }, { "memory" }, { "allocations" } };
-    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) {
+    struct { const char *name; } parts[] = { { "buffers" }, { "many" }, { "messages" }, { "others" }, { "memory" }, { "allocations" }, { "threads" }, { "descriptors" } };
+    if (count == 3) {
+        child("first", 0);
+        child("second", CLONE_CHILD_SETTID);
+    }
+    for (unsigned i = 0; count == 2 && i < sizeof parts / sizeof *parts; i++) {
         border();
         say("part", 1, (Word)i);
         if (i == 0) buffers(file, pipes[0], pipes[1]);
@@ -441,8 +563,10 @@ int main(int count, char **names)
         if (i == 3) others(folder, file, pipes[0]);
         if (i == 4) memory(folder);
         if (i == 5) allocations();
+        if (i == 6) threads();
+        if (i == 7) descriptors(folder);
     }
-    border();
+    if (count == 2) border();
     int said = must(open(in(folder, "expected"), O_WRONLY | O_CREAT | O_TRUNC, 0600));
     write(said, text, end - text);
     return 0;
