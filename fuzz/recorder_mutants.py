@@ -174,6 +174,8 @@ def compiled(folder, out, compiler="gcc"):
     """Compiles the recorder of a folder, and puts a script there that copies it; gives it as bytes, or None."""
     shutil.rmtree(out, ignore_errors=True)
     script = os.path.join(folder, "valgrind/build.sh")
+    # The same code is the same bytes, wherever it lies.
+    compiler += f" -ffile-prefix-map={folder}=."
     made = subprocess.run(["sh", script, out], capture_output=True, env={**os.environ, "CC": compiler})
     if made.returncode:
         return None

@@ -489,8 +489,9 @@ static Bool option(const HChar *arg)
     if (VG_STR_CLO(arg, "--said", said_name)) return True;
     if (VG_BOOL_CLO(arg, "--check", checking)) return True;
     const HChar *allocator;
-    if (VG_STR_CLO(arg, "--allocator", allocator)) return allocator_option(allocator);
-    return part_option(arg);
+    if (!VG_STR_CLO(arg, "--allocator", allocator)) return part_option(arg);
+    allocator_option(allocator);
+    return True;
 }
 
 static void usage(void)
