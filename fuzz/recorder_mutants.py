@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutation testing of the recorder for valgrind: says which changes of its C no test finds.
 
-    fuzz/recorder_mutants.py --tests PROGRAM [--work DIR] [--limit SECONDS] [--sample] [--report]
+    fuzz/recorder_mutants.py --tests PROGRAM [--work DIR] [--limit SECONDS] [--sample SEED] [--budget SECONDS] [--report]
 
 PROGRAM is the compiled integration test (`cargo test --release --test it --no-run` names it). Each mutant is a copy of
 recorders/ with one change (operators, conditions, numbers, statements, results), which `ADDFG_RECORDERS` gives to the
@@ -11,12 +11,13 @@ tests. Mutants that do not compile, or compile to the same bytes, are not counte
    out. DIR/reached keeps what they entered and how long they took.
 2. Each mutant is compiled once, the next one while tests run. The script that addfg calls to compile only copies it.
 3. It meets the tests that enter its function, one by one: those first that have found most (in the same function) for
-   the time they take; those that take long only if no other enters it. One that none of them finds survives. Programs
-   of the tests are compiled once for all.
+   the time they take; those that take long only if no other enters it. One that none of them finds survives, also if
+   only the budget of processor time ended. Programs of the tests are compiled once for all.
 
 A test fails, too, where it takes ten times as long as without a mutant. What tests find that wait for something is
 asked again without the mutant. It goes on where it stopped: what is known of a mutant is a line of DIR/results. Prints
-killed and all, with an interval of 95 % for the share, and the survivors.
+killed and all, with an interval of 95 % for the share, and the survivors. fuzz/recorder_equivalent.txt names those that
+change nothing, with the reason; `FREES` are a rule.
 """
 
 import argparse
@@ -36,12 +37,20 @@ import time
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SUMS = ["sums.h", "sums_calls.h", "sums_code.h", "sums_flows.h", "sums_memory.h", "sums_readers.h", "sums_saves.h",
         "sums_translate.h", "sums_wire.h"]
-STREAM = ["addfg_main.c", "allocations.h", "calls.h", "events.h", "files.h", "part.h"]
+STREAM = ["addfg_main.c", "allocations.h", "calls.h", "events.h", "files.h", "part.h", "room.h"]
 FILES = ["valgrind/" + name for name in STREAM + SUMS]
 FILES.append("stream/addfg_stream.h")
 # Tests that record with valgrind, and those of them that record with something else, or compile recorders themselves.
-GUARDS = ["happened::", "sums::", "record::", "recorder::", "knows::", "stream::"]
+GUARDS = ["happened::", "sums::", "record::", "recorder::", "knows::", "stream::", "told::", "allocations::"]
 LEFT_OUT = ["knows::programs_of_", "recorder::the_recorder_compiles_against_each_valgrind"]
+# Tests of a file that do not run the recorder.
+OF_FILE = {"stream/addfg_stream.h": ["told::the_header_packs_what_it_is_given"]}
+# What tests that compare a lot are worth before they have found anything.
+SHARP = {"sums::random_programs_agree": 30, "told::what_a_program_says_it_does": 30, "told::the_header_packs_what_it_is_given": 90}
+# What changes nothing: file, function, change (`#2`: the second of this kind in the function), reason. Tabs between.
+EQUIVALENT = os.path.join(HERE, "fuzz/recorder_equivalent.txt")
+# Memory that is not given back: nothing but memory changes.
+FREES = re.compile(r"left out: (if \([^;]*\) )?VG_\(free\)\([^;()]*\);$")
 # Seconds of the processor: tests that take longer meet only what no other test enters.
 LONG = 10
 # Words in names of tests that wait for something: what they find is asked again without the mutant.
@@ -165,6 +174,8 @@ def compiled(folder, out, compiler="gcc"):
     """Compiles the recorder of a folder, and puts a script there that copies it; gives it as bytes, or None."""
     shutil.rmtree(out, ignore_errors=True)
     script = os.path.join(folder, "valgrind/build.sh")
+    # The same code is the same bytes, wherever it lies.
+    compiler += f" -ffile-prefix-map={folder}=."
     made = subprocess.run(["sh", script, out], capture_output=True, env={**os.environ, "CC": compiler})
     if made.returncode:
         return None
@@ -249,7 +260,8 @@ class Guards:
             known[test] = takes, sorted({symbols[offset] for offset in entered if offset in symbols})
             with open(path, "w") as file:
                 json.dump(known, file)
-        return {test: row for test, row in known.items() if row[1] and test in tests}
+        alone = {test for tests in OF_FILE.values() for test in tests}
+        return {test: row for test, row in known.items() if (row[1] or test in alone) and test in tests}
 
     def symbols(self, folder):
         """Functions of a recorder by their offset."""
@@ -273,13 +285,16 @@ class Guards:
         after = os.times()
         return failed, after.children_user + after.children_system - before.children_user - before.children_system
 
-    def first_that_fails(self, mutant, folder):
+    def first_that_fails(self, mutant, folder, budget):
         """The test that finds it, and all processor time."""
         function, all_took = mutant[-1], 0
         here = [test for test, (_, names) in self.known.items() if function not in self.names or function in names]
         here = [test for test in here if self.known[test][0] < LONG] or here
-        worth = lambda test: (1 + self.found[test] + 20 * self.found[function, test]) / (0.5 + self.known[test][0])
+        here += OF_FILE.get(mutant[0], [])
+        worth = lambda test: (1 + SHARP.get(test, 0) + self.found[test] + 20 * self.found[function, test]) / (0.5 + self.known[test][0])
         for test in sorted(here, key=worth, reverse=True):
+            if all_took > budget:
+                break
             seconds = 5 + 10 * self.known[test][0]
             failed, took = self.run(test, folder, seconds)
             all_took += took
@@ -291,6 +306,32 @@ class Guards:
                 self.found[function, test] += 1
                 return test, all_took
         return None, all_took
+
+
+def name(m):
+    return f"{m[0]}:{m[1]} {m[2]} @{m[3]}"
+
+
+def equivalent(all_mutants):
+    """Those that change nothing."""
+    said = set()
+    with open(EQUIVALENT) as file:
+        for line in file:
+            if not line.startswith("#"):
+                said.add(tuple(line.rstrip("\n").split("\t")[:3]))
+    seen, found, used = collections.Counter(), set(), set()
+    for m in all_mutants:
+        file, change, function = os.path.basename(m[0]), m[2], m[-1]
+        seen[file, function, change] += 1
+        number = seen[file, function, change]
+        keys = {(file, function, change), (file, function, f"{change} #{number}")} & said
+        if keys or FREES.match(change):
+            found.add(m)
+        used |= keys
+    for key in said - used:
+        if key[0] in {os.path.basename(m[0]) for m in all_mutants}:
+            print("no such mutant", *key, sep="\t")
+    return found
 
 
 def interval(killed, tried):
@@ -306,21 +347,25 @@ def main():
     parser.add_argument("--tests", help="the compiled integration test")
     parser.add_argument("--work", default=os.path.join(HERE, "target/recorder-mutants"))
     parser.add_argument("--limit", type=float, default=1e9, help="stop after so many seconds")
-    parser.add_argument("--sample", action="store_true", help="in a random order, the same each time")
+    parser.add_argument("--sample", type=int, metavar="SEED", help="in a random order, of this number")
+    parser.add_argument("--budget", type=float, default=1e9, help="seconds of processor time for a mutant")
+    parser.add_argument("--files", nargs="+", help="of these only, as in valgrind/calls.h")
     parser.add_argument("--report", action="store_true", help="say what is known, and try nothing")
     options = parser.parse_args()
     options.work = os.path.abspath(options.work)
     os.makedirs(options.work, exist_ok=True)
     all_mutants, path, known = mutants(), os.path.join(options.work, "results"), {}
+    if options.files:
+        all_mutants = [m for m in all_mutants if m[0] in options.files]
+    same = equivalent(all_mutants)
     if os.path.exists(path):
         with open(path) as file:
             known = dict(line.rstrip("\n").split("\t") for line in file)
-    name = lambda m: f"{m[0]}:{m[1]} {m[2]} @{m[3]}"
     if not options.report:
         ends, order = time.monotonic() + options.limit, list(all_mutants)
-        if options.sample:
-            random.Random(1).shuffle(order)
-        order = [mutant for mutant in order if name(mutant) not in known]
+        if options.sample is not None:
+            random.Random(options.sample).shuffle(order)
+        order = [mutant for mutant in order if name(mutant) not in known and mutant not in same]
         recorders = Recorders(options.work)
         whole, whole_code = recorders.make("whole")
         guards = Guards(options.tests, recorders, whole)
@@ -335,23 +380,27 @@ def main():
                 if code is None or code == whole_code:
                     result = "not compiled" if code is None else "the same code"
                 else:
-                    test, took = guards.first_that_fails(mutant, folder)
+                    test, took = guards.first_that_fails(mutant, folder, options.budget)
                     result = f"killed {test} {took:.1f}" if test else f"survived {took:.1f}"
                 recorders.drop(f"mutant-{number}")
                 shutil.rmtree(guards.cache, ignore_errors=True)
                 known[name(mutant)] = result
                 with open(path, "a") as file:
                     file.write(f"{name(mutant)}\t{result}\n")
-    tried = {name(m): known[name(m)] for m in all_mutants if name(m) in known}
-    counted = {n: r for n, r in tried.items() if r not in ("not compiled", "the same code")}
-    for n, r in counted.items():
-        if r.startswith("survived"):
-            print(f"survived\t{n}")
-    killed = sum(r.startswith("killed") for r in counted.values())
-    print(f"killed {killed} of {len(counted)}: {interval(killed, len(counted)) if counted else ''}")
+    tried = {m: known[name(m)] for m in all_mutants if name(m) in known}
+    counted = {m: r for m, r in tried.items() if r not in ("not compiled", "the same code")}
+    killed = [m for m, r in counted.items() if r.startswith("killed")]
+    for m in killed:
+        if m in same:
+            print(f"killed, and said to change nothing\t{name(m)}")
+    left = [m for m in counted if m not in killed and m not in same]
+    for m in left:
+        print(f"survived\t{name(m)} {m[-1]}")
     others = len(tried) - len(counted)
-    print(f"{len(tried)} of {len(all_mutants)} were taken; {others} do not compile or change no code")
-
+    print(f"{len(tried)} of {len(all_mutants)} were taken; {others} do not compile or change no code; "
+          f"{len(counted) - len(killed) - len(left)} change nothing, as fuzz/recorder_equivalent.txt says")
+    all_that_count = len(killed) + len(left)
+    print(f"killed {len(killed)} of {all_that_count}: {interval(len(killed), all_that_count) if all_that_count else ''}")
 
 if __name__ == "__main__":
     main()

@@ -46,7 +46,7 @@ def dump(data, out, events=True):
                     insns, address = [], 0
                     for _ in range(n):
                         size = b[i]; i += 1
-                        if size & 128: jump, i = varint(b, i); address += signed(jump)
+                        if size & 128: jump, i = varint(b, i); address = (address + signed(jump)) & M
                         size &= 127
                         insns.append((address, size)); address += size; i += size
                     n, i = varint(b, i)

@@ -79,6 +79,7 @@ static void sums_asked(void);
 static void sums_marked(ThreadId tid);
 static void sums_first_stack(Addr stack);
 
+#include "room.h"
 #include "check.h"
 #include "events.h"
 #include "files.h"
@@ -117,7 +118,8 @@ typedef struct {
     IREndness end;
     Sum *sums;
     IRTemp at; /* where the run begins in the buffer */
-    UInt instructions, bytes_length, bytes_room, accesses, fields, instruction_room, access_room;
+    UInt instructions, bytes_length, bytes_room, accesses, fields, instruction_room, access_room, field_room;
+    UInt before_room, sizes_room, fields_before_room;
     ULong *address;
     UInt *accesses_before, *fields_before;
     UChar *sizes, *bytes;
@@ -152,10 +154,6 @@ static IRExpr *plus(Making *m, IRTemp t, ULong offset)
     IROp op = m->word == Ity_I64 ? Iop_Add64 : Iop_Add32;
     return IRExpr_RdTmp(assign(m, m->word, IRExpr_Binop(op, IRExpr_RdTmp(t), word(m, offset))));
 }
-
-#define GROW(array, count, room) do { if ((count) == (room)) { \
-    (room) = (room) ? (room) * 2 : 64; \
-    (array) = VG_(realloc)("addfg.block", (array), (room) * sizeof *(array)); } } while (0)
 
 static Bool sum_of(Making *m, IRExpr *e, IRTemp *base, ULong *offset)
 {
@@ -209,7 +207,7 @@ static void note_access(Making *m, Bool is_write, IRExpr *address, UInt size, IR
 {
     if (summing) sums_access(&m->of_sums, is_write, address, size, guard);
     if (stepless) return;
-    GROW(m->access, m->accesses, m->access_room);
+    ROOM(m->access, m->accesses, m->access_room);
     addfg_access *a = m->access + m->accesses;
     VG_(memset)(a, 0, sizeof *a);
     a->instruction = m->instructions - 1;
@@ -218,7 +216,7 @@ static void note_access(Making *m, Bool is_write, IRExpr *address, UInt size, IR
     IRTemp base = IRTemp_INVALID;
     ULong offset = 0, value;
     UInt before = m->fields;
-    m->field = VG_(realloc)("addfg.fields", m->field, (before + 1) * sizeof *m->field);
+    ROOM(m->field, before, m->field_room);
     m->field[before].base = IRTemp_INVALID;
     if (guard) {
         a->from = ADDFG_OPTIONAL;
@@ -276,7 +274,7 @@ static void stores_done(Making *m)
 static void may_leave(Making *m)
 {
     if (stepless) return;
-    GROW(m->exit, m->exits, m->exit_room);
+    ROOM(m->exit, m->exits, m->exit_room);
     IRConst *number = IRConst_U32(0);
     m->exit[m->exits].number = number;
     m->exit[m->exits].instructions = m->instructions;
@@ -305,23 +303,16 @@ static void first_instruction(Making *m)
 static void instruction(Making *m, Addr address, UInt size)
 {
     if (!m->instructions && !stepless) first_instruction(m);
-    if (m->instructions == m->instruction_room) {
-        m->instruction_room = m->instruction_room ? m->instruction_room * 2 : 64;
-        SizeT n = m->instruction_room;
-        m->address = VG_(realloc)("addfg.block", m->address, n * sizeof *m->address);
-        m->accesses_before = VG_(realloc)("addfg.block", m->accesses_before, n * sizeof(UInt));
-        m->fields_before = VG_(realloc)("addfg.block", m->fields_before, n * sizeof(UInt));
-        m->sizes = VG_(realloc)("addfg.block", m->sizes, n);
-    }
     UInt i = m->instructions++;
+    ROOM(m->address, i, m->instruction_room);
+    ROOM(m->accesses_before, i, m->before_room);
+    ROOM(m->fields_before, i, m->fields_before_room);
+    ROOM(m->sizes, i, m->sizes_room);
+    ROOM(m->bytes, m->bytes_length + size, m->bytes_room);
     m->address[i] = address;
     m->accesses_before[i] = m->accesses;
     m->fields_before[i] = m->fields;
     m->sizes[i] = (UChar)size;
-    while (m->bytes_length + size > m->bytes_room) {
-        m->bytes_room = m->bytes_room ? m->bytes_room * 2 : 512;
-        m->bytes = VG_(realloc)("addfg.block", m->bytes, m->bytes_room);
-    }
     VG_(memcpy)(m->bytes + m->bytes_length, (const UChar *)address, size);
     m->bytes_length += size;
 }
@@ -457,7 +448,7 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
         may_leave(&m);
         if (in->jumpkind == Ijk_Ret) given_here(m.out, layout, m.end);
         UInt number = addfg_block(&stream, m.instructions, m.address, m.sizes, m.bytes, m.accesses, m.access);
-        GROW(blocks, block_count, block_room);
+        ROOM(blocks, block_count, block_room);
         Block *b = blocks + block_count++;
         b->number = number;
         b->instructions = m.instructions;
@@ -498,8 +489,9 @@ static Bool option(const HChar *arg)
     if (VG_STR_CLO(arg, "--said", said_name)) return True;
     if (VG_BOOL_CLO(arg, "--check", checking)) return True;
     const HChar *allocator;
-    if (VG_STR_CLO(arg, "--allocator", allocator)) return allocator_option(allocator);
-    return part_option(arg);
+    if (!VG_STR_CLO(arg, "--allocator", allocator)) return part_option(arg);
+    allocator_option(allocator);
+    return True;
 }
 
 static void usage(void)

@@ -89,16 +89,15 @@ static const Allocator *allocator_at(Addr address)
 }
 
 /* `NAME=FUNCTION` */
-static Bool allocator_option(const HChar *text)
+static void allocator_option(const HChar *text)
 {
     const HChar *like = VG_(strrchr)(text, '=');
     const Allocator *found = like ? plain_allocator(like + 1, VG_(strlen)(like + 1)) : NULL;
-    if (!found || own_allocators == OWN) return False;
+    if (!found || own_allocators == OWN) VG_(fmsg_bad_option)("--allocator", "%s: no NAME=FUNCTION, or one too many\n", text);
     HChar *name = VG_(strdup)("addfg.allocator", text);
     name[like - text] = 0;
     own_allocator[own_allocators].name = name;
     own_allocator[own_allocators++].like = found;
-    return True;
 }
 
 /* ---- calls that have not returned ---- */
@@ -125,13 +124,9 @@ static UWord behind = ~(UWord)0;
 
 static Asking *asking_of(ThreadId tid)
 {
-    while (tid >= asking_room) {
-        asking = VG_(realloc)("addfg.asking", asking, (asking_room + 64) * sizeof *asking);
-        for (UInt i = 0; i < 64; i++, asking_room++) {
-            asking[asking_room].depth = 0;
-            asking[asking_room].asked[0].behind = ~(UWord)0;
-        }
-    }
+    UInt had = asking_room;
+    ROOM(asking, tid, asking_room);
+    for (; had < asking_room; had++) asking[had].asked[0].behind = ~(UWord)0;
     return asking + tid;
 }
 

@@ -103,10 +103,7 @@ typedef struct {
 
 static void add_range(Ranges *r, Addr address, ULong bytes)
 {
-    if (r->count == r->room) {
-        r->room = r->room ? r->room * 2 : 8;
-        r->range = VG_(realloc)("addfg.calls", r->range, r->room * sizeof *r->range);
-    }
+    ROOM(r->range, r->count, r->room);
     Range new = { address, bytes };
     r->range[r->count++] = new;
 }
@@ -129,11 +126,7 @@ static UInt call_room;
 
 static Call *call_of(ThreadId tid)
 {
-    if (tid >= call_room) {
-        UInt room = tid + 64;
-        calls = VG_(realloc)("addfg.calls", calls, room * sizeof *calls);
-        for (; call_room < room; call_room++) calls[call_room] = NULL;
-    }
+    ROOM(calls, tid, call_room);
     if (!calls[tid]) calls[tid] = VG_(calloc)("addfg.calls", 1, sizeof(Call));
     return calls[tid];
 }
@@ -308,6 +301,17 @@ static void find_file(const Call *c, UWord result)
     if (to_file && copies) EVENT(ADDFG_FILE_WRITE, file_key.device, file_key.number, file_at, result, 0);
 }
 
+/* Where the next bytes are, as the kernel writes it behind a copy; the core does not know. */
+static void tell_positions(const Call *c)
+{
+    Bool has = c->number == __NR_splice;
+#ifdef __NR_copy_file_range
+    has |= c->number == __NR_copy_file_range;
+#endif
+    for (UInt i = 1; has && i < 4; i += 2)
+        if (c->argument[i]) tell_access(True, c->argument[i], 8, True);
+}
+
 static void tell_moved(const Call *c, Bool error, UWord result)
 {
     Layout layout = c->shape->layout;
@@ -319,6 +323,7 @@ static void tell_moved(const Call *c, Bool error, UWord result)
         if (!within(&c->data, c->writes.range[i]))
             tell_access(True, c->writes.range[i].address, c->writes.range[i].bytes, layout != AS_TOLD);
     if (error) return;
+    if (result) tell_positions(c);
     find_file(c, result);
     if (layout == MESSAGES) tell_messages(c, result);
     else if (layout != AS_TOLD && layout != NO_DATA) tell_parts(c, result);
@@ -344,11 +349,7 @@ static void forget_told(void)
 static Bool not_told(ULong fd, const HChar *name)
 {
     if (fd >= TOLD) return True;
-    if (fd >= told_room) {
-        UInt room = fd + 64;
-        told = VG_(realloc)("addfg.told", told, room * sizeof *told);
-        for (; told_room < room; told_room++) told[told_room] = NULL;
-    }
+    ROOM(told, fd, told_room);
     if (told[fd] && VG_(strcmp)(told[fd], name) == 0) return False;
     if (told[fd]) VG_(free)(told[fd]);
     told[fd] = VG_(strdup)("addfg.told", name);

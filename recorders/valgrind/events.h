@@ -147,9 +147,11 @@ static void forget_told(void);
 
 /* ---- threads: Valgrind's numbers are used again, the stream's are not ---- */
 
-static UInt *thread_of;
-/* Where the kernel stores 0 when the thread ends; nobody announces that. 0: nowhere. */
-static Addr *cleared_by;
+static struct {
+    UInt number;
+    /* Where the kernel stores 0 when the thread ends; nobody announces that. 0: nowhere. */
+    Addr cleared;
+} *thread_of;
 /* Of the thread that the open system call makes. */
 static Addr clears;
 static UInt thread_room;
@@ -158,13 +160,9 @@ static UInt current = 0;
 
 static UInt thread(ThreadId tid)
 {
-    while (tid >= thread_room) {
-        thread_of = VG_(realloc)("addfg.threads", thread_of, (thread_room + 64) * sizeof(UInt));
-        cleared_by = VG_(realloc)("addfg.threads", cleared_by, (thread_room + 64) * sizeof(Addr));
-        for (UInt i = 0; i < 64; i++, thread_room++) thread_of[thread_room] = cleared_by[thread_room] = 0;
-    }
-    if (!thread_of[tid]) thread_of[tid] = ++threads;
-    return thread_of[tid];
+    ROOM(thread_of, tid, thread_room);
+    if (!thread_of[tid].number) thread_of[tid].number = ++threads;
+    return thread_of[tid].number;
 }
 
 /* What follows is of this thread: it runs, or something is told of it. */
@@ -199,10 +197,10 @@ static void start_client_code(ThreadId tid, ULong dispatched)
 
 static void pre_thread_create(ThreadId parent, ThreadId child)
 {
-    if (child < thread_room) thread_of[child] = 0;
+    if (child < thread_room) thread_of[child].number = 0;
     sums_new_thread(child);
     EVENT(ADDFG_THREAD_START, thread(child), parent ? thread(parent) : 0);
-    cleared_by[child] = clears;
+    thread_of[child].cleared = clears;
     clears = 0;
     asks_nothing(child);
 }
@@ -211,11 +209,12 @@ static void pre_thread_exit(ThreadId tid)
 {
     UInt number = thread(tid);
     speak(tid);
-    if (cleared_by[tid]) {
-        EVENT(ADDFG_KERNEL_WRITE, cleared_by[tid], 4);
-        sums_kernel(True, cleared_by[tid], 4, False);
+    Addr cleared = thread_of[tid].cleared;
+    if (cleared) {
+        EVENT(ADDFG_KERNEL_WRITE, cleared, 4);
+        sums_kernel(True, cleared, 4, False);
         /* When it is done nobody says. */
-        check_mapped(cleared_by[tid], 4);
+        check_mapped(cleared, 4);
     }
     /* What it was in when another thread ended all has no end. */
     if (in_exit(tid)) EVENT(ADDFG_SYSCALL_END, 0, 0);
@@ -378,7 +377,7 @@ static void forked(ThreadId tid)
     recording = fd >= 0;
     if (!recording) return;
     stream_fd = VG_(safe_fd)(fd);
-    for (UInt i = 0; i < thread_room; i++) thread_of[i] = 0;
+    for (UInt i = 0; i < thread_room; i++) thread_of[i].number = 0;
     threads = current = 0;
     forking = False;
     forget_asked();

@@ -32,10 +32,7 @@ static Bool same_file(FileKey a, FileKey b) { return a.device == b.device && a.n
 
 static void add_mapping(Mapping m)
 {
-    if (mapping_count == mapping_room) {
-        mapping_room = mapping_room ? mapping_room * 2 : 64;
-        mappings = VG_(realloc)("addfg.files", mappings, mapping_room * sizeof *mappings);
-    }
+    ROOM(mappings, mapping_count, mapping_room);
     mappings[mapping_count++] = m;
 }
 
@@ -83,10 +80,7 @@ static void file_mapped(Mapping m)
     if (!m.shared) return;
     tell_shared(&m);
     if (is_shared_file(m.key)) return;
-    if (shared_key_count == shared_key_room) {
-        shared_key_room = shared_key_room ? shared_key_room * 2 : 16;
-        shared_keys = VG_(realloc)("addfg.files", shared_keys, shared_key_room * sizeof *shared_keys);
-    }
+    ROOM(shared_keys, shared_key_count, shared_key_room);
     shared_keys[shared_key_count++] = m.key;
 }
 

@@ -33,11 +33,7 @@ static void sums_runs(ThreadId tid)
     if (!summing || tid == sums_running) return;
     settle_steps();
     if (sums_running) share_segments();
-    if (tid >= sums_thread_room) {
-        UInt room = tid + 64;
-        sums_thread = VG_(realloc)("addfg.threads", sums_thread, room * sizeof *sums_thread);
-        for (; sums_thread_room < room; sums_thread_room++) sums_thread[sums_thread_room] = NULL;
-    }
+    ROOM(sums_thread, tid, sums_thread_room);
     if (sums_running) {
         if (T.jumped != steps_done) T.jumped = 0;
         if (!sums_thread[sums_running]) sums_thread[sums_running] = VG_(malloc)("addfg.thread", sizeof T);
@@ -61,12 +57,7 @@ static UInt worker_room;
 
 static void note_worker(ThreadId tid)
 {
-    if (T.serial >= worker_room) {
-        UInt room = T.serial * 2 + 64;
-        workers = VG_(realloc)("addfg.workers", workers, room * sizeof *workers);
-        VG_(memset)(workers + worker_room, 0, (room - worker_room) * sizeof *workers);
-        worker_room = room;
-    }
+    ROOM(workers, T.serial, worker_room);
     workers[T.serial].number = thread(tid);
     workers[T.serial].steps = T.steps;
 }

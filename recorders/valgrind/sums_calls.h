@@ -37,24 +37,14 @@ static UInt alive[ALIVE];
 
 static Function *function_of(UInt number)
 {
-    if (number >= function_room) {
-        UInt room = number * 2 + 256;
-        functions = VG_(realloc)("addfg.functions", functions, room * sizeof *functions);
-        VG_(memset)(functions + function_room, 0, (room - function_room) * sizeof *functions);
-        function_room = room;
-    }
+    ROOM(functions, number, function_room);
     return functions + number;
 }
 
 /* Instances of the running thread that are alive. */
 static UInt *live_of(UInt function)
 {
-    if (function >= T.live_room) {
-        UInt room = function * 2 + 256;
-        T.live = VG_(realloc)("addfg.live", T.live, room * sizeof *T.live);
-        VG_(memset)(T.live + T.live_room, 0, (room - T.live_room) * sizeof *T.live);
-        T.live_room = room;
-    }
+    ROOM(T.live, function, T.live_room);
     return T.live + function;
 }
 
@@ -157,10 +147,7 @@ static void settle_steps(void)
 
 static void begin_instance(UInt function, UInt kind, Bool stub, Addr returns, Addr slot)
 {
-    if (T.depth == T.room) {
-        T.room = T.room ? T.room * 2 : 256;
-        T.frames = VG_(realloc)("addfg.frames", T.frames, T.room * sizeof *T.frames);
-    }
+    ROOM(T.frames, T.depth, T.room);
     UInt parent = T.depth ? T.frames[T.depth - 1].context : 0;
     function_of(function);
     Frame new = { function, ++calls_made, kind, 0, returns, slot, 0, 0, 0, (*live_of(function))++ == 0, 0 };

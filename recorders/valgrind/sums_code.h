@@ -98,7 +98,7 @@ static void registers_changed(Segment *s)
     for (UInt i = 0; i < s->reads;) {
         Parts p = { 0 };
         do {
-            read_parts(&p, T.tag, T.mixed, s->read[i].offset, s->read[i].size);
+            read_held(&p, s->read[i].offset, s->read[i].size);
             i++;
         } while (i < s->reads && s->read[i].more);
         again &= take_parts(&s->taken, &p, s->function);

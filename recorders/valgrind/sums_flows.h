@@ -122,7 +122,7 @@ typedef struct Code_ Code;
 
 /* What blocks use of the running thread; another one's is put here when that runs. */
 static struct {
-    Tag tag[GRANULES];
+    Tag tag[GRANULES + 1];
     /* Who has read it since (sums_readers.h). */
     ULong reader[GRANULES];
     Mixed *mixed;
@@ -204,10 +204,7 @@ static UInt number_of_parted(const OneByte *byte)
     }
     UInt at = parted_place(&p);
     if (parted_slot[at]) return parted_slot[at] - 1;
-    if (parted_count == parted_room) {
-        parted_room = parted_room ? parted_room * 2 : 256;
-        parted = VG_(realloc)("addfg.parted", parted, parted_room * sizeof *parted);
-    }
+    ROOM(parted, parted_count, parted_room);
     parted[parted_count++] = p;
     parted_slot[at] = parted_count;
     return parted_count - 1;
@@ -269,29 +266,44 @@ static void part_of(Parts *p, UInt function, ULong write, UInt bytes)
     p->of[i].bytes += bytes;
 }
 
+/* Tags of registers, and their bytes, from a granule on. */
+typedef struct {
+    const Tag *tag;
+    Mixed *mixed;
+    UInt first;
+} Held;
+
 /* The write that a granule which is not mixed is of: its first granule. */
-static ULong write_of(const Tag *tag, UInt g)
+static ULong write_of(const Held *h, UInt g)
 {
-    while (g && tag[g] & TAG_BEHIND && !IS_MIXED(tag[g])) g--;
+    while (g > h->first && h->tag[g - h->first] & TAG_BEHIND && !IS_MIXED(h->tag[g - h->first])) g--;
     return WHOLE | g;
 }
 
-/* `tag`, `mixed`: from the register file's beginning. */
-static void read_parts(Parts *p, const Tag *tag, Mixed *mixed, UInt offset, UInt size)
+static void read_parts(Parts *p, const Held *h, UInt offset, UInt size)
 {
     for (UInt b = offset; b < offset + size;) {
         UInt g = b / 8, end = (g + 1) * 8;
+        Tag tag = h->tag[g - h->first];
         if (end > offset + size) end = offset + size;
-        if (!IS_MIXED(tag[g])) {
-            part_of(p, FUNCTION_OF(tag[g]), FUNCTION_OF(tag[g]) ? write_of(tag, g) : 0, end - b);
+        if (!IS_MIXED(tag)) {
+            part_of(p, FUNCTION_OF(tag), FUNCTION_OF(tag) ? write_of(h, g) : 0, end - b);
         } else {
             for (UInt k = b; k < end; k++) {
-                OneByte *one = &mixed[g][k % 8];
-                part_of(p, FUNCTION_OF(one->tag), one->write ? one->write : g ? write_of(tag, g - 1) : 0, 1);
+                const OneByte *one = &h->mixed[g - h->first][k % 8];
+                /* What nobody wrote is one version. */
+                UInt function = FUNCTION_OF(one->tag);
+                part_of(p, function, !function ? 0 : one->write ? one->write : g > h->first ? write_of(h, g - 1) : 0, 1);
             }
         }
         b = end;
     }
+}
+
+static void read_held(Parts *p, UInt offset, UInt size)
+{
+    Held now = { T.tag, T.mixed, 0 };
+    read_parts(p, &now, offset, size);
 }
 
 /* False: not all had room, and what had none is counted already. */

@@ -98,10 +98,7 @@ static UInt new_linked(Addr low, Addr high, UInt function, Bool begins)
         linked[number] = new;
         return number;
     }
-    if (linked_count >= linked_room) {
-        linked_room = linked_room ? linked_room * 2 : 1024;
-        linked = VG_(realloc)("addfg.linked", linked, linked_room * sizeof *linked);
-    }
+    ROOM(linked, linked_count, linked_room);
     linked[linked_count] = new;
     return linked_count++;
 }
@@ -174,11 +171,7 @@ static Addr first_stack;
 
 static UInt new_region(void)
 {
-    if (region_count == region_room) {
-        region_room = region_room ? region_room * 2 : 64;
-        region_is_stack = VG_(realloc)("addfg.regions", region_is_stack, region_room * sizeof *region_is_stack);
-    }
-    region_is_stack[region_count] = False;
+    ROOM(region_is_stack, region_count, region_room);
     return REGION | region_count++;
 }
 
@@ -196,10 +189,7 @@ static UInt place_behind(Addr a)
 
 static void insert_place(UInt at, Place p)
 {
-    if (place_count == place_room) {
-        place_room = place_room ? place_room * 2 : 64;
-        places = VG_(realloc)("addfg.places", places, place_room * sizeof *places);
-    }
+    ROOM(places, place_count, place_room);
     VG_(memmove)(places + at + 1, places + at, (place_count - at) * sizeof *places);
     places[at] = p;
     place_count++;

@@ -104,10 +104,7 @@ static void add_reader(ULong at, UInt call, UInt bytes, UInt valid)
     UInt new = reader_free;
     if (new) reader_free = readers[new].next;
     else {
-        if (reader_count >= reader_room) {
-            reader_room = reader_room ? reader_room * 2 : 1024;
-            readers = VG_(realloc)("addfg.readers", readers, reader_room * sizeof *readers);
-        }
+        ROOM(readers, reader_count, reader_room);
         new = reader_count++;
     }
     Reader r = { call, of->first, bytes };

@@ -12,6 +12,8 @@ typedef struct {
     Bool live;
     /* Of the granules that its bytes lie in. */
     Tag tag[SAVED_GRANULES];
+    /* Of the granule behind them: it may go on with their write. */
+    Tag behind;
     Mixed *mixed;
     /* Who has read it: the last one, and others. */
     ULong reader[SAVED_GRANULES];
@@ -33,13 +35,7 @@ static UInt new_save(void)
         save_free = saves[s].next;
         return s;
     }
-    if (save_count >= save_room) {
-        save_room = save_room ? save_room * 2 : 1024;
-        saves = VG_(realloc)("addfg.saves", saves, save_room * sizeof *saves);
-    }
-    saves[save_count].mixed = NULL;
-    saves[save_count].others = NULL;
-    saves[save_count].other_count = 0;
+    ROOM(saves, save_count, save_room);
     return save_count++;
 }
 
@@ -129,20 +125,32 @@ static void give_readers(const Save *s, UInt g, UInt bytes)
     T.reader[g] |= READ_SAVED;
 }
 
-/* Whether a save of a granule is of this version. */
-static Bool is_version(const Save *s, UInt g, Tag tag, const OneByte *mixed)
+static OneByte one_byte(Tag tag, const OneByte *mixed, UInt g, UInt b)
 {
-    UInt i = g - s->offset / 8;
-    if (!s->live || g < s->offset / 8 || g > (s->offset + s->size - 1) / 8) return False;
-    if ((s->tag[i] ^ tag) & ~(Tag)TAG_BEHIND) return False;
-    return !IS_MIXED(tag) || !VG_(memcmp)(s->mixed[i], mixed, sizeof(Mixed));
+    OneByte whole = { tag & ~(Tag)TAG_BEHIND, tag & TAG_BEHIND ? 0 : WHOLE | g };
+    return IS_MIXED(tag) ? mixed[b] : whole;
+}
+
+/* The bytes of a granule that are of the version that a save has. */
+static UInt same_version(const Save *s, UInt g, Tag tag, const OneByte *mixed)
+{
+    UInt i = g - s->offset / 8, same = 0;
+    if (!s->live || g < s->offset / 8 || g > (s->offset + s->size - 1) / 8) return 0;
+    if (!((s->tag[i] ^ tag) & ~(Tag)TAG_BEHIND) && !IS_MIXED(tag)) return 0xff;
+    for (UInt b = 0; b < 8; b++) {
+        OneByte now = one_byte(tag, mixed, g, b), then = one_byte(s->tag[i], s->mixed ? s->mixed[i] : NULL, g, b);
+        if (now.tag == then.tag && now.write == then.write) same |= 1u << b;
+    }
+    return same;
 }
 
 /* An instance reads a version: those of the saves from one on that have it know. */
 static void read_in_saves(UInt first, UInt g, UInt bytes, UInt call, Tag tag, const OneByte *mixed)
 {
-    for (UInt i = first; i; i = saves[i].next)
-        if (is_version(saves + i, g, tag, mixed)) note_in_save(saves + i, g, bytes, call);
+    for (UInt i = first; i; i = saves[i].next) {
+        UInt same = same_version(saves + i, g, tag, mixed) & bytes;
+        if (same) note_in_save(saves + i, g, same, call);
+    }
 }
 
 static void read_otherwise(UInt g, UInt bytes, UInt call, UInt first)
@@ -168,7 +176,8 @@ static void count_first_reads(Save *s)
             share_register_of(f, s->serial, g, 1u << i);
         }
         if (!here) continue;
-        if (T.reader[g] & READ_SAVED && is_version(s, g, T.tag[g], T.mixed[g])) note_reader(T.reader + g, register_at(g), bytes, s->call);
+        UInt there = T.reader[g] & READ_SAVED ? same_version(s, g, T.tag[g], T.mixed[g]) & bytes : 0;
+        if (there) note_reader(T.reader + g, register_at(g), there, s->call);
         for (UInt d = depth; d < T.depth; d++) read_in_saves(T.frames[d].saves, g, bytes, s->call, tag, mixed);
     }
 }
@@ -195,8 +204,8 @@ static void expose(UInt number)
     Save *s = saves + number;
     if (!s->live) return;
     Parts p = { 0 };
-    UInt first = s->offset / 8;
-    read_parts(&p, s->tag, s->mixed, s->offset - first * 8, s->size);
+    Held saved = { s->tag, s->mixed, s->offset / 8 };
+    read_parts(&p, &saved, s->offset, s->size);
     for (UInt i = 0; i < p.count; i++) {
         Flow *f = flow(p.of[i].function ? p.of[i].function : INITIAL, s->function, 0);
         f->bytes += p.of[i].bytes;
@@ -217,7 +226,7 @@ static void expose_range(Addr a, ULong bytes)
 static void read_now(UInt offset, UInt size, UInt reader)
 {
     Parts p = { 0 };
-    read_parts(&p, T.tag, T.mixed, offset, size);
+    read_held(&p, offset, size);
     Taken t = { 0 };
     take_parts(&t, &p, reader);
     count_taken(&t, 1);
@@ -273,6 +282,7 @@ static void make_save(Addr a, UInt size, UInt offset)
         VG_(memcpy)(s->mixed[g - first], T.mixed[g], sizeof(Mixed));
     }
     s->tag[0] &= ~(Tag)TAG_BEHIND;
+    s->behind = T.tag[last + 1];
     for (UInt i = 0; i < size; i++) {
         *cell_of(a + i) |= CELL_SAVE;
         *save_of(a + i) = number;
@@ -300,8 +310,8 @@ static void give_back(UInt number)
         UInt g = b / 8, next = (g + 1) * 8 < end ? (g + 1) * 8 : end;
         Tag tag = s->tag[g - first];
         /* It may be there still: who has read it since is known there. */
-        Bool same = T.reader[g] & READ_SAVED && is_version(s, g, T.tag[g], T.mixed[g]);
-        if (!same) give_readers(s, g, bytes_in(g * 8, b, next));
+        UInt same = T.reader[g] & READ_SAVED ? same_version(s, g, T.tag[g], T.mixed[g]) : 0, other = bytes_in(g * 8, b, next) & ~same;
+        if (other) give_readers(s, g, other);
         if (next - b == 8 && !IS_MIXED(tag)) {
             T.tag[g] = tag;
         } else {
@@ -316,4 +326,6 @@ static void give_back(UInt number)
         }
         b = next;
     }
+    Tag *behind = T.tag + (end + 7) / 8;
+    if ((*behind ^ s->behind) == TAG_BEHIND) *behind = s->behind;
 }

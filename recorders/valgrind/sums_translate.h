@@ -50,7 +50,7 @@ typedef struct {
     UInt touches, touch_room;
     ULong *address;
     UChar *size;
-    UInt instructions, instruction_room;
+    UInt instructions, instruction_room, size_room;
     Straight *straight;
     UInt straights, straight_room;
     /* Where we are: numbers of what has been passed. */
@@ -113,14 +113,10 @@ static void add_to(Sums *z, ULong *at, ULong n)
 
 /* ---- what a block consists of ---- */
 
-#define MORE(array, count, room) do { if ((count) == (room)) { \
-    (room) = (room) ? (room) * 2 : 16; \
-    (array) = VG_(realloc)("addfg.block", (array), (room) * sizeof *(array)); } } while (0)
-
 static void touch(Sums *z, Bool is_write, UInt size)
 {
     if (!z->instructions) return;
-    MORE(z->touch, z->touches, z->touch_room);
+    ROOM(z->touch, z->touches, z->touch_room);
     Touch t = { z->instructions - 1, is_write, size };
     z->touch[z->touches++] = t;
 }
@@ -163,11 +159,8 @@ static void touches_of(Sums *z, IRTypeEnv *env, IRStmt *s)
 
 static void add_instruction(Sums *z, Addr address, UInt size)
 {
-    if (z->instructions == z->instruction_room) {
-        z->instruction_room = z->instruction_room ? z->instruction_room * 2 : 64;
-        z->address = VG_(realloc)("addfg.block", z->address, z->instruction_room * sizeof *z->address);
-        z->size = VG_(realloc)("addfg.block", z->size, z->instruction_room);
-    }
+    ROOM(z->address, z->instructions, z->instruction_room);
+    ROOM(z->size, z->instructions, z->size_room);
     z->address[z->instructions] = address;
     z->size[z->instructions++] = size;
 }
@@ -188,7 +181,7 @@ static void begin_straight(Sums *z, UInt instruction, UInt touch, Int behind)
         last->behind = behind;
         return;
     }
-    MORE(z->straight, z->straights, z->straight_room);
+    ROOM(z->straight, z->straights, z->straight_room);
     Straight new = { instruction, touch, 0, 0, behind, 0, NULL, NULL };
     z->straight[z->straights++] = new;
 }
@@ -224,7 +217,7 @@ static void scan(Sums *z, IRSB *in)
         if (s->tag == Ist_IMark) add_instructions(z, s);
         else touches_of(z, in->tyenv, s);
         if (s->tag != Ist_Exit || !z->instructions || faults(s->Ist.Exit.jk)) continue;
-        MORE(exit, exits, room);
+        ROOM(exit, exits, room);
         Exit new = { z->instructions, z->touches, i };
         exit[exits++] = new;
     }
@@ -299,7 +292,7 @@ static void join_writes(Told *before, const Told *t)
 
 static Segment *new_segment(void)
 {
-    MORE(segments, segment_count, segment_room);
+    ROOM(segments, segment_count, segment_room);
     Segment *s = VG_(calloc)("addfg.segment", 1, sizeof *s);
     segments[segment_count++] = s;
     s->function = hear4();
@@ -443,7 +436,7 @@ static void store_unread(Sums *z, IRExpr *address, UInt size)
 static void write_unread(Sums *z, UInt g, UInt bytes, UInt seen)
 {
     if (!counts_unique) return;
-    IRExpr *e = binop(z, Iop_And64, load64(z, T.reader + g), number(~(bytes * 0x10001ULL | READ_SAVED)));
+    IRExpr *e = binop(z, Iop_And64, load64(z, T.reader + g), number(~(bytes * 0x10001ULL)));
     if (seen) e = binop(z, Iop_Or64, e, number(seen));
     store64(z, T.reader + g, e);
     if (!seen) return;

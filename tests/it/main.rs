@@ -78,6 +78,7 @@ mod sums;
 mod symbols;
 mod terminal;
 mod through;
+mod told;
 mod verify;
 mod views;
 mod wet;

@@ -110,6 +110,41 @@ fn memory_that_is_mapped_again_moves_or_is_dropped_agrees() {
     agrees("mapped.c", &[]);
 }
 
+/// Seeds of random programs: a few, or those that `ADDFG_SEEDS=200..300` says.
+fn seeds() -> std::ops::Range<u64> {
+    let said = std::env::var("ADDFG_SEEDS").unwrap_or_default();
+    let range =
+        said.split_once("..").map(|(from, to)| [from, to].map(|n| n.parse().expect("A..B")));
+    range.map_or(0..12, |[from, to]| from..to)
+}
+
+/// Programs as no compiler makes them (`tests/programs/wild.py`): parts of registers, stores that overlap, saves that
+/// are read otherwise or restored in parts.
+#[test]
+fn random_programs_agree() {
+    let scratch = Scratch::new("sums-random");
+    if !cfg!(target_arch = "x86_64")
+        || !["valgrind", "pkg-config", "gcc", "python3"].into_iter().all(have)
+    {
+        return;
+    }
+    let [source, program] = ["wild.s", "wild"].map(|name| scratch.path(name));
+    for seed in seeds() {
+        let mut python = Command::new("python3");
+        let made = python.arg(repository("tests/programs/wild.py")).arg(seed.to_string()).output();
+        std::fs::write(&source, made.expect("python3").stdout).expect("written");
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-nostdlib", "-static", "-no-pie", "-o"]).arg(&program).arg(&source);
+        assert!(gcc.status().expect("gcc").success(), "seed {seed}");
+        let output = compared(&scratch, &[utf8(&program)]);
+        // docs/sums.md: this is said, and not exact.
+        if !said(&output).contains("conditional stores of registers") {
+            assert_eq!(differences(&output), [""; 0], "seed {seed}");
+            assert!(output.status.success(), "seed {seed}: {}", said(&output));
+        }
+    }
+}
+
 /// What cannot be summed exactly is said, and the command fails.
 #[test]
 fn what_is_not_exact_is_said() {

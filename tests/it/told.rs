@@ -1,0 +1,240 @@
+//! The recorder for valgrind tells what a program says that it did: tests/programs/told.c, event by event. The header that
+//! it writes streams with packs what tests/programs/packed.c says.
+
+use crate::common::{Scratch, have, repository, said, utf8};
+use crate::stream::{compile, recorder, second_reader};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Events that belong to a system call.
+const MOVED: [&str; 8] =
+    ["kernel_read", "kernel_write", "unmap", "move", "protect", "fresh", "share", "file_write"];
+const HEAP: [&str; 3] = ["allocate", "free", "reallocate"];
+/// A call that fails, before each part of the program and behind the last one.
+const BORDER: &str = "syscall 0x5f 0x8 0x7777 0x1234 ";
+
+fn run(recorder: &Path, options: &[&str], program: &[&str]) -> Output {
+    let mut command = Command::new("valgrind");
+    command.env("VALGRIND_LIB", recorder).args(["-q", "--vex-guest-chase=no", "--tool=addfg"]);
+    command.args(options).args(program).output().expect("valgrind")
+}
+
+/// The program, and the folder that it makes its files in.
+fn program(scratch: &Scratch) -> (PathBuf, PathBuf) {
+    let (program, folder) = (scratch.path("told"), scratch.path("files"));
+    compile("told.c", &["-O1", "-g", "-w", "-static"], &program);
+    std::fs::create_dir(&folder).expect("a folder");
+    (program, folder)
+}
+
+fn kind(line: &str) -> &str {
+    line.split(' ').next().unwrap_or("")
+}
+
+fn of_kinds<'a>(lines: &[&'a str], kinds: &[&str]) -> Vec<&'a str> {
+    lines.iter().copied().filter(|line| kinds.contains(&kind(line))).collect()
+}
+
+/// The lines of each system call. Maps without the names of their files.
+fn calls(lines: &[&str]) -> Vec<Vec<String>> {
+    let mut calls: Vec<Vec<String>> = Vec::new();
+    for line in lines {
+        let words = line.split(' ').collect::<Vec<_>>();
+        match (kind(line), calls.last_mut()) {
+            ("syscall", _) => calls.push(vec![(*line).to_owned()]),
+            ("map" | "map_of", Some(call)) => call.push(format!("map {}", words[1..5].join(" "))),
+            ("syscall_end" | "structures" | "maybe" | "any_order", Some(call)) => {
+                call.push((*line).to_owned());
+            }
+            (other, Some(call)) if MOVED.contains(&other) => call.push((*line).to_owned()),
+            _ => (),
+        }
+    }
+    calls
+}
+
+/// What was told of a call, as far as the program knows it.
+fn comparable(expected: &[String], mut told: Vec<String>) -> [Vec<String>; 2] {
+    let is = |what: &str| expected.iter().any(|line| line == what);
+    let mut rest = expected.to_vec();
+    rest.retain(|line| !["structures", "maybe", "any_order"].contains(&line.as_str()));
+    // The core knows the structures of messages.
+    if is("structures") {
+        told.retain(|line| !(line.starts_with("kernel_write") && line.ends_with(" 0x1")));
+    }
+    if is("maybe") {
+        told.retain(|line| !line.starts_with("kernel_read"));
+    }
+    if is("any_order") {
+        rest.sort();
+        told.sort();
+    }
+    [rest, told]
+}
+
+/// The calls that the program says are those of the stream, among others of its library.
+fn same_calls(expected: &[&str], told: &[&str]) {
+    let mut told = calls(told).into_iter();
+    for call in calls(expected) {
+        let found = told.find(|other| other[0] == call[0]);
+        let found = found.unwrap_or_else(|| panic!("not told: {call:?}"));
+        let [expected, found] = comparable(&call, found);
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn what_a_program_says_it_does() {
+    let scratch = Scratch::new("told");
+    let Some(recorder) = recorder() else { return };
+    let ((program, folder), stream) = (program(&scratch), scratch.path("a.stream"));
+    let to = format!("--stream={}", utf8(&stream));
+    let own = ["--allocator=pool_get=malloc", "--allocator=pool_put=posix_memalign"];
+    let output = run(&recorder, &[&to, own[0], own[1]], &[utf8(&program), utf8(&folder)]);
+    assert!(output.status.success(), "{}", said(&output));
+    let expected = std::fs::read_to_string(folder.join("expected")).expect("expected");
+    let expected: Vec<&str> = expected.lines().map(str::trim_end).collect();
+    let Some(events) = second_reader(&stream) else { return };
+    let events: Vec<&str> = events.iter().map(|line| line.trim_end()).collect();
+    let told: Vec<&[&str]> = events.split(|line| line.starts_with(BORDER)).collect();
+    let expected: Vec<&[&str]> = expected.split(|line| line.starts_with("part ")).collect();
+    assert_eq!((told.len(), expected.len()), (10, 9));
+    for part in 0..5 {
+        same_calls(expected[part + 1], told[part + 1]);
+    }
+    for (part, kinds) in
+        [(5, &HEAP[..]), (6, &["thread_start", "kernel_write", "thread_end"]), (7, &["descriptor"])]
+    {
+        assert_eq!(of_kinds(told[part + 1], kinds), of_kinds(expected[part + 1], kinds), "{part}");
+        assert!(!of_kinds(expected[part + 1], kinds).is_empty(), "{part}");
+    }
+}
+
+/// Each process has its stream; what the kernel writes in a child before it runs is in the child's.
+#[test]
+fn what_children_say_they_do() {
+    let scratch = Scratch::new("told-children");
+    let Some(recorder) = recorder() else { return };
+    let (program, folder) = program(&scratch);
+    let each = format!("--stream-each={}", utf8(&scratch.path("a.stream")));
+    let options = [&each, "--trace-children=yes"];
+    let output = run(&recorder, &options, &[utf8(&program), "children", utf8(&folder)]);
+    assert!(output.status.success(), "{}", said(&output));
+    let expected = std::fs::read_to_string(folder.join("expected")).expect("expected");
+    let mut streams = Vec::new();
+    for number in 1..=3 {
+        let Some(events) = second_reader(&scratch.path(&format!("a.stream.{number}"))) else {
+            return;
+        };
+        streams.push(events.iter().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>());
+    }
+    let part = |stream: &[String], kinds: &[&str]| {
+        let kinds = |line: &&String| kinds.contains(&kind(line));
+        stream.iter().filter(kinds).cloned().collect::<Vec<_>>().join("\n")
+    };
+    // The parent knows its children's numbers, these their parent's.
+    assert_eq!(part(&streams[0], &["fork"]), lines(&expected, "fork"));
+    assert_eq!(
+        part(&streams[1], &["inherit", "kernel_write", "syscall"]),
+        lines(&expected, "first:")
+    );
+    assert_eq!(
+        part(&streams[2], &["inherit", "kernel_write", "syscall"]),
+        lines(&expected, "second:")
+    );
+    // The code is mapped before a child runs, where the parent has it.
+    let maps = |stream: &[String]| {
+        let of_map = |line: &&String| kind(line) == "map" && line.contains(" 0x5 ");
+        stream.iter().filter(of_map).cloned().collect::<BTreeSet<_>>()
+    };
+    let text = maps(&streams[0]).into_iter().filter(|line| line.ends_with("/told"));
+    let missing: Vec<_> = text.filter(|line| !maps(&streams[1]).contains(line)).collect();
+    assert_eq!(missing, [""; 0]);
+}
+
+/// Lines that begin with a word, without it unless it is their kind.
+fn lines(text: &str, word: &str) -> String {
+    let of = text.lines().filter(|line| line.starts_with(word));
+    let without =
+        |line: &str| line.trim_start_matches("first: ").trim_start_matches("second: ").to_owned();
+    of.map(without).collect::<Vec<_>>().join("\n")
+}
+
+/// Its help names each option that docs/stream.md or addfg uses.
+#[test]
+fn the_recorder_says_its_options() {
+    let Some(recorder) = recorder() else { return };
+    let output = run(&recorder, &["--help"], &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    for option in [
+        "--stream=",
+        "--stream-fd=",
+        "--stream-each=",
+        "--sums-fd=",
+        "--stepless=",
+        "--unique=",
+        "--snapshots=",
+        "--said=",
+        "--allocator=",
+        "--check=",
+        "--from=",
+        "--until=",
+        "--marked=",
+    ] {
+        assert!(text.lines().any(|line| line.trim_start().starts_with(option)), "{option}: {text}");
+    }
+    for wrong in ["--allocator=mine=nothing", "--allocator=mine", "--snapshot=yes"] {
+        let output = run(&recorder, &[wrong], &["true"]);
+        assert!(!output.status.success(), "{wrong}: {}", said(&output));
+    }
+}
+
+/// Random blocks, paths, runs and events, in more pieces than after which a reader can begin anew.
+#[test]
+fn the_header_packs_what_it_is_given() {
+    if !have("gcc") || !have("python3") {
+        return;
+    }
+    let scratch = Scratch::new("told-packed");
+    let [program, stream] = ["packed", "a.stream"].map(|name| scratch.path(name));
+    let named = std::env::var_os("ADDFG_RECORDERS").map(PathBuf::from);
+    let header = named.unwrap_or_else(|| repository("recorders")).join("stream");
+    let asked = Command::new("gcc").arg("-print-file-name=libasan.so").output().expect("gcc");
+    let checks = if asked.stdout.contains(&b'/') { "-fsanitize=address" } else { "-g" };
+    compile("packed.c", &["-O1", "-g", "-w", checks, "-I", utf8(&header)], &program);
+    for seed in ["1", "2", "3"] {
+        let output = Command::new(&program)
+            .env("ASAN_OPTIONS", "detect_leaks=0")
+            .args([utf8(&stream), seed])
+            .output()
+            .expect("packed");
+        assert!(output.status.success(), "{}", said(&output));
+        let script = repository("recorders/stream/dump.py");
+        let read = Command::new("python3").arg(script).arg(&stream).output().expect("python3");
+        let [expected, found] =
+            [&output.stdout, &read.stdout].map(|text| String::from_utf8_lossy(text).into_owned());
+        let differs = expected.lines().zip(found.lines()).find(|(a, b)| a != b);
+        assert_eq!((differs, expected.len()), (None, found.len()), "{}", said(&read));
+        pieces(&std::fs::read(&stream).expect("a stream"));
+    }
+}
+
+/// Heads of streams and pieces as docs/stream.md has them: steps before each, and where a reader can begin.
+fn pieces(bytes: &[u8]) {
+    let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let (mut at, mut steps, mut records) = (0, 0, 0);
+    while at < bytes.len() {
+        if bytes[at..].starts_with(b"addfg") {
+            assert_eq!(bytes[at..at + 16], *b"addfg\r\n\x1a\x01\0\x3e\0\x40\0\0\0");
+            (at, steps, records) = (at + 16, 0, 0);
+            continue;
+        }
+        let is_records = bytes[at + 8] == 2;
+        assert_eq!(bytes[at + 9], u8::from(is_records && records % 64 == 0), "piece {records}");
+        assert_eq!((bytes[at + 10], bytes[at + 11], number(at + 16)), (0, 0, steps));
+        steps += number(at + 24);
+        records += u32::from(is_records);
+        at += 32 + (number(at + 12) as u32) as usize;
+    }
+}
