@@ -94,7 +94,7 @@ pub fn profiles(
         let of = merged.get(&function_id).copied().unwrap_or_default();
         (sums.calls > of.calls).then(|| FunctionProfileFolded {
             function_id,
-            calls: sums.calls - of.calls,
+            calls: Some(sums.calls - of.calls),
             steps_self: Some(sums.steps_self - of.steps + of.come),
             steps_total: (of.calls == 0).then_some(sums.steps_total),
         })

@@ -79,7 +79,7 @@ tables! {
 
     FunctionProfileFolded, FunctionProfilesFolded = "function_profile_folded" {
         function_id: FunctionId => INTEGER,
-        calls: u64 => BIGINT,
+        calls: Option<u64> => BIGINT,
         steps_self: Option<u64> => BIGINT,
         steps_total: Option<u64> => BIGINT,
     }

@@ -77,12 +77,11 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// Filled by `INSERT INTO ... SELECT` of whole rows.
-    const BY_SQL: [&str; 10] = [
+    const BY_SQL: [&str; 9] = [
         "call_edge_folded",
         "dependence",
         "dependence_edge",
         "function_edge_folded",
-        "function_profile_folded",
         "function_time",
         "stack_time",
         "top_call",
