@@ -104,8 +104,6 @@ fn ensure_rows(db: &duckdb::Connection, args: &Args) -> anyhow::Result<()> {
         || args.strategy == Strategy::BottomUp
     {
         rows::ensure(db, Detail::Instance)?;
-    } else if args.is_plain() {
-        rows::ensure_short(db, Detail::Instance)?;
     }
     Ok(())
 }
@@ -132,18 +130,21 @@ impl Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let renderer = pictures::renderer(args.format, args.output.as_deref())?;
     let db = args.database.open()?;
-    ensure_rows(&db, &args)?;
     if let Made::Stacks = renderer.made {
         return flame_graph(&args, renderer, &db);
+    }
+    // One command gives one picture, in whatever format.
+    let is_overview = args.is_plain()
+        && (matches!(renderer.made, Made::Drawn) || ["dot", "json"].contains(&renderer.name));
+    if is_overview {
+        rows::ensure_short(&db, Detail::Instance)?;
+    } else {
+        ensure_rows(&db, &args)?;
     }
     let focus = args.focus.as_ref().map(|name| resolve_function(&db, name)).transpose()?;
     check(&args)?;
     let facts = Facts::find(&db)?;
-    // One command gives one picture, in whatever format.
-    if (matches!(renderer.made, Made::Drawn) || ["dot", "json"].contains(&renderer.name))
-        && args.is_plain()
-        && let Some(folding) = graph::Folding::read(&db, facts)?
-    {
+    if is_overview && let Some(folding) = graph::Folding::read(&db, facts)? {
         return pictures::draw_overview(&folding.overview(), renderer, args.output);
     }
     let show = if args.by_memory { by_memory(&args)? } else { show(&args, facts)? };

@@ -61,11 +61,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(other) => args.database.open_with(other)?,
         None => args.database.open()?,
     };
-    if args.all {
-        rows::ensure(&db, Detail::Pairs)?;
-    } else {
-        rows::ensure_short(&db, Detail::Pairs)?;
-    }
+    rows::ensure_short(&db, Detail::Pairs)?;
     let options = report::Options {
         functions: usize::try_from(args.top)?,
         replayed: if args.all { Replayed::ALL } else { Replayed::default() },

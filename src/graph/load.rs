@@ -101,9 +101,7 @@ fn notes(
         let sql = "SELECT EXISTS (FROM call_edge_folded e JOIN function_symbol s ON s.function_id = e.callee_function_id
                                   WHERE s.kind = 'stub' AND e.caller_function_id IS NOT NULL)";
         if connection.query_row(sql, [], |r| r.get(0))? {
-            say(
-                "Stubs are drawn: sums that were made while the program ran do not tell which call they belong to.",
-            );
+            say("Stubs are drawn: this database does not tell which call they belong to.");
         }
     }
     if selection.has_parts() && stubs() {

@@ -59,7 +59,7 @@ pub fn derived(connection: &Connection) -> Result<(), StoreError> {
 /// The same for any number of calls.
 pub fn derived_within(connection: &Connection, budget: Budget) -> Result<(), StoreError> {
     set(connection, budget)?;
-    for (table, sql) in FOLDED.iter().chain([&PROFILE]) {
+    for (table, sql) in FOLDED {
         execute(connection, table, &format!("INSERT INTO {table} {sql}"))?;
     }
     derived_of_pass(connection, budget)
@@ -198,16 +198,15 @@ const WHOLE_FLOWS: &str = "
     ORDER BY ALL;";
 
 /// Tables that have stubs merged into their callers, in the order in which each has what it reads.
-pub const FOLDED: [(&str, &str); 3] = [
+pub const FOLDED: [(&str, &str); 4] = [
     ("folded_call", include_str!("../../queries/derive/middle/folded_call.sql")),
     ("function_edge_folded", include_str!("../../queries/derive/high/function_edge_folded.sql")),
     ("call_edge_folded", include_str!("../../queries/derive/high/call_edge_folded.sql")),
+    (
+        "function_profile_folded",
+        include_str!("../../queries/derive/high/function_profile_folded.sql"),
+    ),
 ];
-
-const PROFILE: (&str, &str) = (
-    "function_profile_folded",
-    include_str!("../../queries/derive/high/function_profile_folded.sql"),
-);
 
 #[cfg(test)]
 mod tests {

@@ -34,6 +34,7 @@ pub(super) fn of_stubs() -> impl Iterator<Item = Table> {
         let stored = match name {
             "folded_call" => "SELECT * FROM folded_call",
             "function_edge_folded" => "SELECT * FROM function_edge_folded",
+            "function_profile_folded" => "SELECT * FROM function_profile_folded",
             _ => "SELECT * FROM call_edge_folded",
         };
         Table::new(name, stored, sql.trim_end().trim_end_matches(';'))

@@ -235,7 +235,7 @@ pub fn verify(
 }
 
 /// The order in which tables are told of: from calls to sums.
-const ORDER: [&str; 11] = [
+const ORDER: [&str; 12] = [
     "function_call",
     "saved_register",
     "communication",
@@ -247,4 +247,5 @@ const ORDER: [&str; 11] = [
     "folded_call",
     "function_edge_folded",
     "call_edge_folded",
+    "function_profile_folded",
 ];

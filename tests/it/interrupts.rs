@@ -10,7 +10,7 @@ mod cores;
 mod generate;
 
 use crate::common::{
-    Scratch, addfg, build_in, command, have, repository, rows, said, skipped, utf8,
+    Scratch, addfg, build_in, command, have, repository, rows, said, seeds, skipped, utf8,
 };
 use cores::{CORES, Core, Family};
 use generate::{Context, Firmware, generate};
@@ -87,15 +87,6 @@ impl Way {
 
 fn listed(variable: &str) -> Option<Vec<String>> {
     Some(std::env::var(variable).ok()?.split(',').map(str::to_owned).collect())
-}
-
-fn seeds(few: u64) -> Vec<u64> {
-    let Ok(said) = std::env::var("ADDFG_SEEDS") else { return (0..few).collect() };
-    let number = |text: &str| text.parse::<u64>().expect("ADDFG_SEEDS: a number or A..B");
-    match said.split_once("..") {
-        Some((from, to)) => (number(from)..number(to)).collect(),
-        None => (0..number(&said)).collect(),
-    }
 }
 
 /// Compiles it: the ELF file beside its source, and the command.

@@ -4,7 +4,9 @@
 //! `ADDFG_SEEDS=1000` or `ADDFG_SEEDS=200..300` runs other seeds than the few of each test run;
 //! `ADDFG_SHRINK=1` looks for the operations that a failure needs.
 
-use crate::common::{Scratch, command, compile as cross, have, rows, said, shared, skipped, utf8};
+use crate::common::{
+    Scratch, command, compile as cross, have, rows, said, seeds, shared, skipped, utf8,
+};
 use crate::emulators::takes_plugins;
 use crate::record::record;
 use crate::stream;
@@ -30,16 +32,6 @@ const RISCV: Target = ("riscv64-linux-gnu-gcc", "qemu-riscv64", &["-msmall-data-
 
 /// (writer, reader) and the bytes.
 type Flows = BTreeMap<(String, String), u64>;
-
-/// Seeds of this run: as many as the test has time for, or what the environment says.
-fn seeds(few: u64) -> Vec<u64> {
-    let Ok(said) = std::env::var("ADDFG_SEEDS") else { return (0..few).collect() };
-    let number = |text: &str| text.parse::<u64>().expect("ADDFG_SEEDS: a number or A..B");
-    match said.split_once("..") {
-        Some((from, to)) => (number(from)..number(to)).collect(),
-        None => (0..number(&said)).collect(),
-    }
-}
 
 /// What the program says at its end.
 struct Report {

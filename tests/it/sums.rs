@@ -1,7 +1,7 @@
 //! What the recorder sums while a program runs is what the pass makes of the recording of the same run: each row of
 //! function_profile, call_edge, stack_profile and function_dataflow.
 
-use crate::common::{Scratch, command, have, ok, repository, said, utf8};
+use crate::common::{Scratch, command, have, ok, repository, said, seeds, utf8};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::time::Duration;
@@ -110,14 +110,6 @@ fn memory_that_is_mapped_again_moves_or_is_dropped_agrees() {
     agrees("mapped.c", &[]);
 }
 
-/// Seeds of random programs: a few, or those that `ADDFG_SEEDS=200..300` says.
-fn seeds() -> std::ops::Range<u64> {
-    let said = std::env::var("ADDFG_SEEDS").unwrap_or_default();
-    let range =
-        said.split_once("..").map(|(from, to)| [from, to].map(|n| n.parse().expect("A..B")));
-    range.map_or(0..12, |[from, to]| from..to)
-}
-
 /// Programs as no compiler makes them (`tests/programs/wild.py`): parts of registers, stores that overlap, saves that
 /// are read otherwise or restored in parts.
 #[test]
@@ -129,7 +121,9 @@ fn random_programs_agree() {
         return;
     }
     let [source, program] = ["wild.s", "wild"].map(|name| scratch.path(name));
-    for seed in seeds() {
+    let seeds = seeds(12);
+    let mut exact = 0;
+    for seed in &seeds {
         let mut python = Command::new("python3");
         let made = python.arg(repository("tests/programs/wild.py")).arg(seed.to_string()).output();
         std::fs::write(&source, made.expect("python3").stdout).expect("written");
@@ -141,8 +135,10 @@ fn random_programs_agree() {
         if !said(&output).contains("conditional stores of registers") {
             assert_eq!(differences(&output), [""; 0], "seed {seed}");
             assert!(output.status.success(), "seed {seed}: {}", said(&output));
+            exact += 1;
         }
     }
+    assert!(2 * exact >= seeds.len(), "{exact} of {}", seeds.len());
 }
 
 /// What cannot be summed exactly is said, and the command fails.

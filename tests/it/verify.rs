@@ -11,7 +11,7 @@ pub fn equal(name: &str, db: &Path) {
     let verdicts =
         addfg::internals::query::verify(&connection, addfg::internals::query::WINDOW, &mut |_| {})
             .unwrap();
-    assert_eq!(verdicts.len(), 11, "{name}");
+    assert_eq!(verdicts.len(), 12, "{name}");
     for v in verdicts {
         assert!(v.holds(), "{name}: {}: {:#?}", v.table, v.examples);
     }
@@ -32,7 +32,7 @@ fn shipped_recordings() {
         equal(&format!("{name} full"), &example(name, "full"));
     }
     let text = ok(&["verify", utf8(&example("fir", "pairs"))]);
-    assert_eq!(text.lines().filter(|l| l.contains(" equal ")).count(), 11, "{text}");
+    assert_eq!(text.lines().filter(|l| l.contains(" equal ")).count(), 12, "{text}");
     assert!(text.starts_with("function_call"), "{text}");
     let [log, elf] = example_files("fir");
     verify("fir literal", &log, &elf, &scratch, &["--saves", "literal", "--detail", "full"]);

@@ -47,6 +47,16 @@ pub const TOOLS: [(&str, &str, &str); 35] = [
     ("timeout", "coreutils", "core files of CSI programs"),
 ];
 
+/// Seeds of this run: as many as the test has time for, or what the environment says.
+pub fn seeds(few: u64) -> Vec<u64> {
+    let Ok(said) = std::env::var("ADDFG_SEEDS") else { return (0..few).collect() };
+    let number = |text: &str| text.parse::<u64>().expect("ADDFG_SEEDS: a number or A..B");
+    match said.split_once("..") {
+        Some((from, to)) => (number(from)..number(to)).collect(),
+        None => (0..number(&said)).collect(),
+    }
+}
+
 /// Says once what is not tested and why.
 pub fn skipped(what: &str) {
     static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
