@@ -37,7 +37,7 @@ pub static DATABASE: LazyLock<PathBuf> = LazyLock::new(|| {
     let options = Options {
         traces: vec![repository("examples/jpeg/jpeg.log.xz")],
         elfs: vec![ElfInput { path: repository("examples/jpeg/jpeg"), bias: None }],
-        detail: Detail::Pairs,
+        detail: Some(Detail::Pairs),
         force: true,
         ..Options::new(output.clone())
     };

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """packed.py ADDFG TRACE [--elf FILE]...: what a packed run costs, and whether it answers as rows do.
 
-Builds a database with --detail summary --no-steps, one with --detail summary, and one with --detail pairs of the same
-trace; asks the second and the third the same questions and compares the answers; makes rows of the second with
+Builds a database with --detail summary --no-steps, one with --detail summary, and one with --detail pairs --no-steps of the
+same trace; asks the second and the third the same questions and compares the answers; makes rows of the second with
 `addfg rows` and compares each table. Prints Markdown. Exit code 1 if anything differs. WORK names a folder that keeps
 the databases. Times are of the processor (user and system) and of the clock.
 """
@@ -43,7 +43,7 @@ def main():
     work = os.environ.get("WORK") or tempfile.mkdtemp()
     name = os.path.basename(trace).split(".")[0]
     paths = {kind: os.path.join(work, f"{name}-{kind}.duckdb") for kind in ("sums", "packed", "pairs")}
-    options = {"sums": ["--detail", "summary", "--no-steps"], "packed": ["--detail", "summary"], "pairs": ["--detail", "pairs"]}
+    options = {"sums": ["--detail", "summary", "--no-steps"], "packed": ["--detail", "summary"], "pairs": ["--detail", "pairs", "--no-steps"]}
     steps = 0
     print(f"### {name}\n\n| database | MB | B/step | CPU s | wall s |\n|---|---|---|---|---|")
     for kind, path in paths.items():

@@ -87,7 +87,7 @@ pub fn run(name: &str, input: &[u8]) {
     let elf = elf.unwrap_or_else(|| repository("examples/fir/fir"));
     options.elfs = vec![ElfInput { path: elf, bias: None }];
     options.format = Some("stream".into());
-    options.detail = Detail::ALL[number as usize % Detail::ALL.len()];
+    options.detail = Detail::ALL.get(number as usize % (Detail::ALL.len() + 1)).copied();
     options.literal_saves = number >> 8 & 1 != 0;
     options.superblock_after = (number >> 9 & 1 != 0).then_some(1);
     options.strict = number >> 10 & 7 == 0;

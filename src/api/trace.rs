@@ -120,9 +120,10 @@ impl<'a> Trace<'a> {
         self
     }
 
-    /// How much [`Trace::build`] keeps; [`Detail::Pairs`] without this.
+    /// How much [`Trace::build`] keeps as rows; without this those of [`Detail::Summary`], and of a run of up to
+    /// five million steps those of [`Detail::Pairs`].
     pub fn detail(mut self, detail: Detail) -> Self {
-        self.options.detail = detail;
+        self.options.detail = Some(detail);
         self
     }
 

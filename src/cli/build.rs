@@ -4,11 +4,10 @@ use super::prepare;
 use super::say::say;
 use crate::diagnostics::Severity;
 use crate::event::NamedRange;
-use crate::load::{Detail, ElfInput, Options, Part, Progressed, Report};
+use crate::load::{Detail, ElfInput, Options, Progressed, Report};
 use crate::ranges;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -37,8 +36,8 @@ pub struct Args {
     /// Threads that parse [default: the machine's cores less one]
     #[arg(long, value_name = "N", value_parser = options::threads, hide_short_help = true)]
     jobs: Option<usize>,
-    /// Keep no steps where they are not kept as rows: the database is smaller, and commands that need
-    /// them refuse
+    /// Do not keep the packed run: the database is smaller, and commands that need steps or calls of which
+    /// there are no rows refuse
     #[arg(long)]
     no_steps: bool,
     #[command(flatten)]
@@ -53,13 +52,14 @@ pub struct How {
     /// The address is the hexadecimal bias: the load address minus the link address.
     #[arg(long, value_name = "FILE[@ADDRESS]", value_parser = options::elf, display_order = 0)]
     pub elf: Vec<ElfInput>,
-    /// What to keep: summary, instance, pairs, full
+    /// What to keep as rows: summary, instance, pairs, full
     ///
-    /// summary has sums by function and calling context. instance adds sums by instruction, calls, data
-    /// between calls, and the packed run. pairs adds every step, access and communication between calls.
-    /// full adds communication inside calls.
-    #[arg(long, value_name = "DETAIL", default_value = "pairs", hide_possible_values = true)]
-    pub detail: Detail,
+    /// summary has sums by function and calling context. instance adds sums by instruction, calls and data
+    /// between calls. pairs adds every step, access and communication between calls. full adds
+    /// communication inside calls. Default: summary, and pairs for runs of up to 5 million steps. At every
+    /// detail the run itself is there, packed, and commands answer of it; `addfg rows` makes rows later.
+    #[arg(long, value_name = "DETAIL", hide_possible_values = true)]
+    pub detail: Option<Detail>,
     /// Whether saved and restored registers keep their producer (transparent) or are data (literal)
     #[arg(long, value_name = "HOW", default_value = "transparent", hide_short_help = true)]
     pub saves: Saves,
@@ -91,12 +91,6 @@ pub struct How {
     /// Memories of a linker's map (GNU ld, armlink, TI) or script; --memory has precedence
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub memory_map: Vec<PathBuf>,
-    /// Keep steps and communications only of these functions and their callees
-    #[arg(long, value_name = "FUNCTION,...", hide_short_help = true)]
-    pub pairs_in: Vec<String>,
-    /// Keep only these steps, by number, and the communications that they read
-    #[arg(long, value_name = "FIRST..LAST", value_parser = options::range, hide_short_help = true)]
-    pub range: Option<(i64, i64)>,
     /// Store the answers of loops, memory, objects and critical, as `addfg prepare` does
     #[arg(long, hide_short_help = true)]
     pub prepare: bool,
@@ -148,18 +142,12 @@ impl How {
             devices,
             memories,
             allocators: self.allocator.iter().map(OwnAllocator::text).collect(),
-            part: Part { inside: crate::text::lists(&self.pairs_in), steps: self.range.map(steps) },
             force: self.force,
             force_elf: self.force_elf,
             memory_limit: self.memory_limit.unwrap_or(0) << 20,
             ..Options::new(output)
         })
     }
-}
-
-/// No step has a number below 1.
-fn steps((first, last): (i64, i64)) -> RangeInclusive<u64> {
-    first.max(0).unsigned_abs()..=last.max(0).unsigned_abs()
 }
 
 /// `dir/app.log.gz` -> `app.duckdb`.

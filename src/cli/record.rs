@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Options that mean nothing, or something else, where sums are all that is recorded.
-const NEEDS_STEPS: [&str; 18] = [
+const NEEDS_STEPS: [&str; 16] = [
     "check_sums",
     "keep",
     "follow",
@@ -34,8 +34,6 @@ const NEEDS_STEPS: [&str; 18] = [
     "svd",
     "memory",
     "memory_map",
-    "pairs_in",
-    "range",
     "prepare",
 ];
 
@@ -160,7 +158,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         at_markers: args.at_markers,
     };
     if let Some(asked) = asked {
-        options.detail = Detail::Summary;
+        options.detail = Some(Detail::Summary);
         let name = match plan.keep_arguments {
             true => words(&plan.command),
             false => plan.name.clone(),

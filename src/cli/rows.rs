@@ -1,8 +1,8 @@
 use super::database::Database;
 use super::options;
 use super::say::say;
-use crate::load::Detail;
 use crate::load::packed::{self, Wanted};
+use crate::load::{Detail, Limit};
 use crate::store::open::{self, Mode, Opening};
 use crate::text::{human_count, words};
 use crate::views::cut;
@@ -67,9 +67,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (detail, low) = match args.level {
         Level::Low => (Detail::Instance, true),
         Level::Middle => (Detail::Pairs, false),
+        // What is there already stays.
+        Level::All if detail_of(&db)? == Some(Detail::Full) => (Detail::Full, true),
         Level::All => (Detail::Pairs, true),
     };
-    packed::stored(&db, &Wanted { low, steps, inside, ..Wanted::all(detail) })?;
+    packed::stored(&db, &Wanted { low, steps, inside, ..Wanted::all(detail) }, Limit::new(0))?;
     if !args.quiet {
         let count = |table| -> duckdb::Result<String> {
             let sql = format!("SELECT count(*) FROM {table}");
@@ -83,6 +85,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the database has as rows.
+fn detail_of(db: &duckdb::Connection) -> duckdb::Result<Option<Detail>> {
+    let sql = "SELECT max(value) FROM meta WHERE key = 'detail'";
+    let name: Option<String> = db.query_row(sql, [], |r| r.get(0))?;
+    Ok(name.as_deref().and_then(Detail::parse))
 }
 
 /// Shows on a terminal how far a pass over a packed run is, from one second on.

@@ -1,5 +1,6 @@
 use super::database::Database;
 use crate::query;
+use crate::replay::Twice;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -9,7 +10,7 @@ use std::process::ExitCode;
 /// The SQL is in queries/derive. From the low level alone it derives call instances, last writers,
 /// saved registers, communications, intervals, dataflow and their sums anew, in windows of the run.
 /// Exit code 1 if anything differs, or if a function has more
-/// inclusive steps than the run.
+/// inclusive steps than the run. Where the packed run has rows, too, both are compared.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -57,6 +58,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             writeln!(out, "    {}", crate::text::visible(example))?;
         }
         holds &= v.holds();
+    }
+    if let Some(twice) = Twice::compare(&db)? {
+        let Twice { equal, only_rows, only_chunks, first } = twice;
+        let word = if first.is_none() { "equal" } else { "DIFFERENT" };
+        let at = first.map_or(String::new(), |step| format!(", first at step {step}"));
+        writeln!(
+            out,
+            "{:20} {word:9} {equal} runs of blocks, {only_rows} only in block_run, {only_chunks} only in run_chunk{at}",
+            "run_chunk"
+        )?;
+        holds &= first.is_none();
     }
     for (line, possible) in query::inclusive(&db)? {
         let word = if possible { "note" } else { "IMPOSSIBLE" };

@@ -10,6 +10,7 @@ use super::label::{Label, Labels, labels};
 use super::manifest::{LAKE_VERSION, Manifest, RunName, is_program};
 use super::open::run_files;
 use super::tables::{NAMED, RUN_ID, collected};
+use crate::load::packed;
 use crate::store::open::{Opening, Reach, Trust, open_as};
 use duckdb::Connection;
 use std::collections::BTreeMap;
@@ -179,12 +180,13 @@ fn run_name(
     RunName::of_hash(&hash).ok_or_else(wrong)
 }
 
-/// How the run was recorded and built, as far as figures depend on it.
+/// How the run was recorded and built, as far as figures depend on it. Where the run is there, they do not
+/// depend on what is kept as rows.
 fn recording(connection: &Connection) -> Result<Labels, LakeError> {
-    const KEYS: &str =
-        "'addfg_version', 'detail', 'saves', 'through', 'pairs_in', 'range', 'allocators'";
+    let detail = if packed::is_packed(connection)? { "" } else { ", 'detail'" };
     let sql = format!(
-        "SELECT CASE key WHEN 'addfg_version' THEN 'addfg' ELSE key END, value FROM meta WHERE key IN ({KEYS}) AND value IS NOT NULL
+        "SELECT CASE key WHEN 'addfg_version' THEN 'addfg' ELSE key END, value FROM meta
+         WHERE key IN ('addfg_version', 'saves', 'through', 'allocators'{detail}) AND value IS NOT NULL
          UNION ALL SELECT 'trace', string_agg(DISTINCT format, ' ' ORDER BY format) FROM input WHERE role = 'trace' HAVING count(*) > 0"
     );
     let mut statement = connection.prepare(&sql)?;

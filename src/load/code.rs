@@ -19,8 +19,6 @@ struct Trait {
     stub: bool,
     /// It copies: bytes keep their producers.
     through: bool,
-    /// Its instances are of the part of the run that is kept.
-    kept: bool,
 }
 
 /// The images of the process, which may become more while the trace is read.
@@ -32,15 +30,13 @@ pub struct Functions {
     pub space: Space,
     kernel_helpers: bool,
     pub through: Named,
-    /// Those inside which steps and communications are kept.
-    pub kept: Named,
     traits: Vec<Trait>,
 }
 
 impl Functions {
-    pub fn new(space: Space, kernel_helpers: bool, [through, kept]: [Named; 2]) -> Self {
+    pub fn new(space: Space, kernel_helpers: bool, through: Named) -> Self {
         let names = FunctionNames::default();
-        Functions { names, space, kernel_helpers, through, kept, traits: Vec::new() }
+        Functions { names, space, kernel_helpers, through, traits: Vec::new() }
     }
 }
 
@@ -55,11 +51,10 @@ impl Functions {
 impl CodeMap for Functions {
     fn function_at(&mut self, address: u64) -> FunctionId {
         let space = self.space.borrow();
-        let mut kind = Trait { stub: false, through: false, kept: false };
+        let mut kind = Trait { stub: false, through: false };
         let id = if let Some(at) = space.function_at(address) {
             kind.stub = space.function(at).kind == FunctionKind::Stub;
             kind.through = self.through.functions.contains(&at);
-            kind.kept = self.kept.functions.contains(&at);
             self.names.symbol(at)
         } else if self.kernel_helpers && KERNEL_HELPERS.contains(&address) {
             self.names.kernel_helper()
@@ -77,8 +72,9 @@ impl CodeMap for Functions {
     fn is_through(&self, function: FunctionId) -> bool {
         self.traits[function.index()].through
     }
-    fn is_kept(&self, function: FunctionId) -> bool {
-        self.traits[function.index()].kept
+    /// A build goes through all of the run.
+    fn is_kept(&self, _: FunctionId) -> bool {
+        true
     }
 }
 

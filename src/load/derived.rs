@@ -134,9 +134,15 @@ fn ranges_of_readers(connection: &Connection, at_once: u64) -> Result<Vec<Reader
 }
 
 fn set(connection: &Connection, budget: Budget) -> Result<(), StoreError> {
+    room(connection, budget)?;
+    Ok(connection.execute_batch(SETTINGS)?)
+}
+
+/// Gives DuckDB the memory, and threads as there are calls.
+pub fn room(connection: &Connection, budget: Budget) -> Result<(), StoreError> {
     let bytes = budget.bytes();
     let threads = if budget.calls < MANY_CALLS { 1 } else { 2 };
-    let sql = format!("SET threads = {threads}; SET memory_limit = '{bytes}B'; {SETTINGS}");
+    let sql = format!("SET threads = {threads}; SET memory_limit = '{bytes}B';");
     Ok(connection.execute_batch(&sql)?)
 }
 

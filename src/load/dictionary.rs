@@ -71,10 +71,8 @@ const LISTED: usize = 8;
 /// Options of the build that change what a database contains, as `input.options` has them.
 fn describe(options: &Options) -> String {
     let saves = if options.literal_saves { "literal" } else { "transparent" };
-    let more = [("through", &options.through), ("pairs_in", &options.part.inside)];
-    let more = more.into_iter().filter(|(_, names)| !names.is_empty());
-    let named = more.map(|(key, names)| format!(" {key}={}", names.join(",")));
-    let range = range(options).map(|steps| format!(" range={steps}"));
+    let through = &options.through;
+    let through = (!through.is_empty()).then(|| format!(" through={}", through.join(",")));
     let places = |kind: &'static str, ranges: &[NamedRange]| -> String {
         let one = |r: &NamedRange| format!(" {kind}={}={:#x}+{:#x}", r.name, r.address, r.bytes);
         match ranges.len() {
@@ -83,12 +81,7 @@ fn describe(options: &Options) -> String {
         }
     };
     let devices = places("device", &options.devices) + &places("memory", &options.memories);
-    format!("saves={saves}{}", named.chain(range).chain([devices]).collect::<String>())
-}
-
-/// The steps that are kept, if they are not all.
-fn range(options: &Options) -> Option<String> {
-    options.part.steps.as_ref().map(|steps| format!("{}..{}", steps.start(), steps.end()))
+    format!("saves={saves}{}", through.into_iter().chain([devices]).collect::<String>())
 }
 
 /// `meta`: what is always there, and `more`.
@@ -100,11 +93,9 @@ pub fn meta(
     let always = [
         ("schema_version", Some(SCHEMA_VERSION.to_string())),
         ("addfg_version", Some(env!("CARGO_PKG_VERSION").to_string())),
-        ("detail", Some(options.detail.name().to_string())),
+        ("detail", Some(options.detail().name().to_string())),
         ("saves", Some(if options.literal_saves { "literal" } else { "transparent" }.to_string())),
         ("through", (!options.through.is_empty()).then(|| options.through.join(","))),
-        ("pairs_in", (!options.part.inside.is_empty()).then(|| options.part.inside.join(","))),
-        ("range", range(options)),
     ];
     // Names may have commas.
     let allocators = (!options.allocators.is_empty())

@@ -32,10 +32,6 @@ pub enum BuildError {
     NoIsa,
     #[error("{0} {1}: no function has that name; `addfg info` lists those that ran")]
     NoFunction(&'static str, String),
-    #[error("{0} keeps a part of the steps and communications: build with --detail pairs or full")]
-    NoLowLevel(&'static str),
-    #[error("format {0} has no steps in one order of which a part could be kept")]
-    NoPart(&'static str),
     #[error("format {0} has no steps that could be added up without a database: build one")]
     NoSums(&'static str),
     #[error("{0} and {1} are not traces of the same run: build a database of each")]

@@ -171,7 +171,6 @@ impl Maps {
         }
         let space = self.space.borrow();
         pass.code.through.look(&space, first);
-        pass.code.kept.look(&space, first);
         drop(space);
         self.image_sections(first)
     }

@@ -57,8 +57,9 @@ pub use convert::{To, convert};
 pub use derived::{FOLDED, derived};
 pub use dictionary::Files;
 pub use error::BuildError;
+pub use limit::Limit;
 pub use names::FunctionNames;
-pub use options::{Detail, ElfInput, Options, Part, Progressed, Report};
+pub use options::{Detail, ElfInput, Options, Progressed, ROWS_STEPS, Report};
 pub use summed::{Summed, SummedFunction};
 pub use tables::{Load, TableLoader};
 
@@ -108,9 +109,8 @@ pub fn load_inputs(
     match sorted(options, inputs)? {
         (images, Sorted::Steps(stepped)) => steps::build(options, images, stepped, progress),
         (images, Sorted::Tables(inputs, loader)) => {
-            if options.part.option().is_some() {
-                return Err(BuildError::NoPart(loader.name()));
-            }
+            let detail = options.detail.or(Some(Detail::Pairs));
+            let options = &Options { detail, ..options.clone() };
             tables::build(options, images, inputs, loader, progress)
         }
     }
@@ -152,9 +152,6 @@ fn sorted(
     let mut images = Vec::new();
     for elf in &options.elfs {
         images.push((Image::open(&elf.path)?, elf.bias));
-    }
-    if let Some(option) = options.part.option().filter(|_| options.detail < Detail::Pairs) {
-        return Err(BuildError::NoLowLevel(option));
     }
     let isa = images.first().map(|(i, _)| i.isa);
     if let Some((other, _)) = images.iter().find(|(i, _)| Some(i.isa) != isa) {

@@ -4,7 +4,6 @@ use crate::diagnostics::Diagnostics;
 use crate::event::NamedRange;
 use crate::text::words;
 use crate::trace::StepFormat;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 words! {
@@ -30,23 +29,8 @@ pub struct ElfInput {
     pub bias: Option<u64>,
 }
 
-/// Of which part of the run the low level and communications are kept: sums, calls and dataflow
-/// between instances are of all.
-#[derive(Clone, Debug, Default)]
-pub struct Part {
-    /// Only while an instance of one of these functions is alive in the thread; empty: always.
-    pub inside: Vec<String>,
-    /// Only these steps, by sequence number.
-    pub steps: Option<RangeInclusive<u64>>,
-}
-
-impl Part {
-    /// The option that asks for less than all.
-    pub fn option(&self) -> Option<&'static str> {
-        let inside = (!self.inside.is_empty()).then_some("--pairs-in");
-        inside.or_else(|| self.steps.as_ref().map(|_| "--range"))
-    }
-}
+/// Steps of a run up to which all rows are made where nobody said which: those of detail `pairs`.
+pub const ROWS_STEPS: u64 = 5_000_000;
 
 #[derive(Clone)]
 pub struct Options {
@@ -57,7 +41,9 @@ pub struct Options {
     /// Formats beside addfg's own, which are asked before these.
     pub formats: Vec<&'static dyn StepFormat>,
     pub layout: Option<String>,
-    pub detail: Detail,
+    /// What is kept as rows. None: of steps that of `summary`, and of a run of up to [`ROWS_STEPS`] that of
+    /// `pairs`; of other traces that of `pairs`.
+    pub detail: Option<Detail>,
     pub literal_saves: bool,
     /// Copying functions: bytes that they copy keep their producer.
     pub through: Vec<String>,
@@ -67,8 +53,7 @@ pub struct Options {
     pub devices: Vec<NamedRange>,
     /// Memories that have names, which do not overlap.
     pub memories: Vec<NamedRange>,
-    pub part: Part,
-    /// Whether the run is kept packed where not all of it is kept as rows.
+    /// Whether the run is kept, packed.
     pub steps: bool,
     pub strict: bool,
     pub force: bool,
@@ -96,13 +81,12 @@ impl Options {
             format: None,
             formats: Vec::new(),
             layout: None,
-            detail: Detail::Pairs,
+            detail: None,
             literal_saves: false,
             through: Vec::new(),
             allocators: Vec::new(),
             devices: Vec::new(),
             memories: Vec::new(),
-            part: Part::default(),
             steps: true,
             strict: false,
             force: false,
@@ -112,6 +96,16 @@ impl Options {
             superblock_after: None,
             chunk_steps: None,
         }
+    }
+
+    /// The detail that a pass over steps gives.
+    pub(super) fn detail(&self) -> Detail {
+        self.detail.unwrap_or(Detail::Summary)
+    }
+
+    /// Whether all rows of a run of so many steps are made behind the pass.
+    pub(super) fn makes_rows(&self, steps: u64) -> bool {
+        self.detail.is_none() && self.steps && steps <= ROWS_STEPS
     }
 }
 

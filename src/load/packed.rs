@@ -198,7 +198,7 @@ pub fn ensure_calls(connection: &Connection) -> Result<(), BuildError> {
 /// tables of the database that have their names.
 pub fn temporary(connection: &Connection, wanted: &Wanted) -> Result<(), BuildError> {
     begin_temporary(connection, wanted.detail, &wanted.less_than_all())?;
-    fill(connection, Destination::temporary(connection), wanted)?;
+    fill(connection, Destination::temporary(connection), wanted, Limit::new(0))?;
     let sql = format!("DROP TABLE temp.main.{FLOW_PART};");
     Ok(connection.execute_batch(&sql).map_err(StoreError::from)?)
 }
@@ -226,8 +226,9 @@ pub(super) fn begin_temporary(
     connection.execute_batch(&sql)
 }
 
-/// The same rows in the tables of the database itself, which is open to be written.
-pub fn stored(connection: &Connection, wanted: &Wanted) -> Result<(), BuildError> {
+/// The same rows in the tables of the database itself, which is open to be written; `limit` is that of the
+/// pass.
+pub fn stored(connection: &Connection, wanted: &Wanted, limit: Limit) -> Result<(), BuildError> {
     let quoted = |names: &BTreeSet<FunctionId>| {
         let list: Vec<String> = names.iter().map(|id| id.get().to_string()).collect();
         list.join(", ")
@@ -256,7 +257,7 @@ pub fn stored(connection: &Connection, wanted: &Wanted) -> Result<(), BuildError
     let done = connection
         .execute_batch(&sql)
         .map_err(|e| StoreError::from(e).into())
-        .and_then(|()| fill(connection, connection.into(), wanted));
+        .and_then(|()| fill(connection, connection.into(), wanted, limit));
     let end = if done.is_ok() { "COMMIT; CHECKPOINT;" } else { "ROLLBACK;" };
     let ended = connection.execute_batch(&format!(
         "{} {end}",
@@ -292,7 +293,12 @@ impl Run {
     }
 }
 
-fn fill(connection: &Connection, into: Destination, wanted: &Wanted) -> Result<(), BuildError> {
+fn fill(
+    connection: &Connection,
+    into: Destination,
+    wanted: &Wanted,
+    limit: Limit,
+) -> Result<(), BuildError> {
     let Run { code, literal, unwritten, threads, steps } = Run::read(connection)?;
     let functions: Vec<FunctionId> = code.insns.iter().map(|insn| insn.function).collect();
     let (names, done) = (code.names.clone(), AtomicU64::new(0));
@@ -301,7 +307,7 @@ fn fill(connection: &Connection, into: Destination, wanted: &Wanted) -> Result<(
     let summary = std::thread::scope(|scope| -> Result<Summary, BuildError> {
         let done = &done;
         let pass = scope.spawn(move || {
-            let of = Again { code, literal, threads, wanted };
+            let of = Again { code, literal, threads, wanted, limit };
             of.run(&beside, &sender, done)
         });
         let appended = append(into, &receiver, &mut || tell(done.load(Ordering::Relaxed), steps));
@@ -363,6 +369,7 @@ struct Again<'a> {
     /// How many threads the run has.
     threads: usize,
     wanted: &'a Wanted,
+    limit: Limit,
 }
 
 impl Again<'_> {
@@ -372,7 +379,7 @@ impl Again<'_> {
         rows: &mpsc::SyncSender<Batch>,
         done: &AtomicU64,
     ) -> Result<Summary, BuildError> {
-        let Again { code, literal, threads, wanted } = self;
+        let Again { code, literal, threads, wanted, limit } = self;
         let send = || -> Send {
             Box::new(|batch| {
                 // The writer has failed if it takes no more: it tells why.
@@ -388,7 +395,6 @@ impl Again<'_> {
             heap_only: false,
             runs: wanted.low.then(|| RunRows::new(send(), wanted.steps.clone())),
         };
-        let limit = Limit::new(0);
         each_chunk(connection, |first, runs| {
             let chunk = |source| BuildError::Chunk { first, source };
             if replayed.pass.next_seq() != first {

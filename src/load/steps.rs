@@ -2,12 +2,14 @@
 //! with batches of columns between them.
 
 use super::code::{Functions, Named, Space};
+use super::derived::{self, Budget};
 use super::dictionary::{self, Loading, SectionRow, TraceFile};
 use super::events::EventRows;
 use super::finish::{End, Packed};
 use super::front::{Front, GivenRanges, Target};
 use super::intake::{Intake, Progress, Records};
-use super::limit;
+use super::limit::{self, Limit};
+use super::packed::{self, Wanted};
 use super::pass::{BuildPass, Send};
 use super::placing;
 use super::reader::{Reader, Reading};
@@ -52,7 +54,7 @@ pub fn build(
     let connection = writer.join()?;
     limit::give_back();
     let Passed { isa, space, front, code, insns, defs, counts, summary, .. } = &passed;
-    let packed = packs(options).then(|| Packed {
+    let packed = options.steps.then(|| Packed {
         first_sections: passed.first_sections,
         placed: passed.placed.clone(),
         first_stack_pointers: passed.first_stack_pointers.clone(),
@@ -81,7 +83,14 @@ pub fn build(
     };
     let functions = end.write(code.names.clone(), &passed.traces, &passed.diagnostics)?;
     passed.witnesses.iter().try_for_each(Witness::check)?;
-    writer.commit(connection)?;
+    writer.commit_with(connection, |connection| {
+        if !options.makes_rows(summary.steps) {
+            return Ok(());
+        }
+        let limit = Limit::new(options.memory_limit);
+        derived::room(connection, Budget::of_calls(summary.calls.into(), limit.bytes()))?;
+        packed::stored(connection, &Wanted::all(Detail::Pairs), limit)
+    })?;
     Ok(Report {
         format: passed.traces.first().map_or("", |t| t.format),
         steps: summary.steps,
@@ -136,17 +145,16 @@ pub(super) fn pass(
     let placed = placing::place(images, &mut intake)?;
     let space: Space = Rc::new(RefCell::new(AddressSpace::new(placed.images)));
     let isa = intake.isa.ok_or(BuildError::NoIsa)?;
-    let named = [("--through", &options.through), ("--pairs-in", &options.part.inside)];
-    let mut named = named.map(|(option, names)| Named::new(option, names));
-    named.iter_mut().for_each(|functions| functions.look(&space.borrow(), 0));
+    let mut through = Named::new("--through", &options.through);
+    through.look(&space.borrow(), 0);
     if !intake.carries().mappings {
-        named.iter().try_for_each(Named::check)?;
+        through.check()?;
     }
     let rows = rows()?;
     let given =
         GivenRanges { devices: options.devices.clone(), memories: options.memories.clone() };
     let mut front = Front::new(isa, space.clone(), placed.waiting, given);
-    let functions = Functions::new(space.clone(), isa == Isa::Arm, named);
+    let functions = Functions::new(space.clone(), isa == Isa::Arm, through);
     let first_sections = front.maps.sections.len();
     let mut target = target(options, functions, &front.maps.sections, isa, rows)?;
     for records in placed.early {
@@ -171,18 +179,15 @@ pub(super) fn pass(
     let counts = pass.block_counts();
     pass.output().finish();
     packed.map_or(Ok(()), PackedRuns::finish)?;
-    if let Some(kept) = rows.map(RunRows::finish).filter(|_| options.part.option().is_some()) {
-        intake.diagnostics.add(suspicions::part(kept, summary.steps, packs(options)));
-    }
+    rows.map(RunRows::finish);
     let left_out = summary.contexts.left_out();
-    if left_out > 0 && options.detail == Detail::Summary {
+    if left_out > 0 && options.detail() == Detail::Summary && !options.makes_rows(summary.steps) {
         intake.diagnostics.add(suspicions::contexts(left_out));
     }
     events.finish();
     suspect_runs(&pass, &counts, &mut intake, &traces);
     let (code, insns, defs) = pass.into_code();
     code.through.check()?;
-    code.kept.check()?;
     let passed = Passed {
         isa,
         space,
@@ -275,7 +280,7 @@ fn target<'a>(
 ) -> Result<Target<'a>, StoreError> {
     let pass_options = analysis::Options {
         saves: if options.literal_saves { SaveRule::Literal } else { SaveRule::Transparent },
-        details: match options.detail {
+        details: match options.detail() {
             Detail::Summary => Details::Sums,
             Detail::Instance => Details::Instances,
             Detail::Pairs => Details::Crossing,
@@ -289,29 +294,19 @@ fn target<'a>(
             let _ = rows.send(batch);
         })
     };
-    let steps = options.part.steps.clone().unwrap_or(0..=u64::MAX);
     let packed =
-        packs(options).then(|| PackedRuns::begin(rows.clone(), options.chunk_steps)).transpose()?;
-    let kept = options.detail >= Detail::Pairs;
-    let kept = kept.then(|| RunRows::new(send(rows.clone()), steps.clone()));
-    let events = EventRows::new(send(rows.clone()), options.detail >= Detail::Instance);
-    let mut pass = Pass::new(
+        options.steps.then(|| PackedRuns::begin(rows.clone(), options.chunk_steps)).transpose()?;
+    let kept = options.detail() >= Detail::Pairs;
+    let kept = kept.then(|| RunRows::new(send(rows.clone()), 0..=u64::MAX));
+    let events = EventRows::new(send(rows.clone()), options.detail() >= Detail::Instance);
+    let pass = Pass::new(
         functions,
-        PassRows::new(send(rows), steps),
+        PassRows::new(send(rows), 0..=u64::MAX),
         pass_options,
         dictionary::ranges(sections, 0),
         processor(isa),
     );
-    if !options.part.inside.is_empty() {
-        pass.kept().only_inside();
-    }
     Ok(Target::new(pass, (kept, packed), events))
-}
-
-/// Whether the run is kept in chunks: where not all of it has rows.
-fn packs(options: &Options) -> bool {
-    let all = options.detail >= Detail::Pairs && options.part.option().is_none();
-    options.steps && !all
 }
 
 /// What the pass has to know of a processor.

@@ -44,7 +44,7 @@ pub fn sum(
     inputs: Vec<(Input, &'static dyn StepFormat)>,
     progress: Progress,
 ) -> Result<Summed, BuildError> {
-    let options = Options { detail: Detail::Summary, steps: false, ..options.clone() };
+    let options = Options { detail: Some(Detail::Summary), steps: false, ..options.clone() };
     // Nobody takes rows.
     let passed = steps::pass(&options, images, inputs, progress, || Ok(mpsc::sync_channel(1).0))?;
     passed.witnesses.iter().try_for_each(Witness::check)?;

@@ -11,25 +11,6 @@ use crate::id::FunctionId;
 use crate::registers::RegAccess;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Only a part of the steps has rows, as was asked for. `packed`: the whole run is there, too, and commands answer of it.
-pub fn part(kept: u64, steps: u64, packed: bool) -> Diagnostic {
-    let rest = match packed {
-        true => "commands answer of the whole run, which is packed",
-        false => {
-            "objects, memory, critical and loops count within these; calls, sums and dataflow between instances are of all"
-        }
-    };
-    Diagnostic {
-        severity: Severity::Warning,
-        code: "part-kept",
-        message: format!(
-            "steps, accesses and communications are kept of {kept} of {steps} steps, and {rest}"
-        ),
-        position: String::new(),
-        remedy: "build without --pairs-in and --range for all of them",
-    }
-}
-
 /// So many calls are not in a calling context of their own. With call instances views go through
 /// those instead.
 pub fn contexts(left_out: u64) -> Diagnostic {

@@ -168,7 +168,7 @@ pub fn build(
         connection: &connection,
         space: Arc::new(AddressSpace::new(images)),
         placed,
-        detail: options.detail,
+        detail: options.detail(),
         files: Files::default(),
         limit,
         strict: options.strict,

@@ -66,7 +66,7 @@ pub fn is_prepared(connection: &Connection) -> duckdb::Result<bool> {
     connection.query_row(sql, [], |r| r.get(0))
 }
 
-/// Whether only a part of the steps is kept (`--pairs-in`, `--range`): what is counted over all of
+/// Whether only a part of the steps is kept (`addfg rows --range`): what is counted over all of
 /// them is not there then.
 pub fn keeps_part(connection: &Connection) -> duckdb::Result<bool> {
     let sql = "SELECT count(value) > 0 FROM meta WHERE key IN ('pairs_in', 'range')";

@@ -52,9 +52,7 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
         )));
     }
     if super::keeps_part(connection)? {
-        return Ok(Some(
-            "only a part of the steps is kept: build without --pairs-in and --range".into(),
-        ));
+        return Ok(Some("only a part of the steps is kept: build the database again".into()));
     }
     let processes = "SELECT count(*) > 1 FROM process";
     if connection.query_row(processes, [], |r| r.get(0))? {

@@ -42,5 +42,5 @@ pub(crate) use error::slot;
 pub use places::{Places, places};
 pub use resolve::Step;
 pub use usage::{Traffic, Volume};
-pub use window::Piece;
 pub(crate) use window::column;
+pub use window::{Piece, Twice};

@@ -101,11 +101,12 @@ struct Interval {
 }
 
 /// Columns of `block_run`.
+#[derive(Default)]
 struct Window {
     start: Vec<i64>,
     thread: Vec<ThreadId>,
     block: Vec<BlockId>,
-    /// Where the addresses of each run begin, with one more at the end.
+    /// Where the addresses of each run end.
     offset: Vec<usize>,
     address: Vec<u64>,
     /// The same for values.
@@ -113,6 +114,72 @@ struct Window {
     value: Vec<Option<u64>>,
     /// By thread.
     intervals: Vec<Vec<Interval>>,
+}
+
+/// Runs of blocks of a database that has them twice: packed, and as rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Twice {
+    /// With the same step, thread, block, addresses and values.
+    pub equal: u64,
+    /// Rows without such a run in the chunks.
+    pub only_rows: u64,
+    /// Runs in the chunks without such a row.
+    pub only_chunks: u64,
+    /// The first step of one of these.
+    pub first: Option<i64>,
+}
+
+impl Twice {
+    /// Compares them; None: the database has them once, or rows of a part only.
+    ///
+    /// # Errors
+    /// Where a chunk is damaged, or the database cannot be read.
+    pub fn compare(connection: &Connection) -> Result<Option<Twice>, ReplayError> {
+        let sql = "SELECT EXISTS (FROM run_chunk) AND EXISTS (FROM block_run)
+                   AND NOT EXISTS (FROM meta WHERE key IN ('pairs_in', 'range') AND value IS NOT NULL)
+                   AND NOT EXISTS (FROM duckdb_tables() WHERE temporary AND table_name = 'block_run')";
+        if !connection.query_row(sql, [], |r| r.get::<_, bool>(0))? {
+            return Ok(None);
+        }
+        let code = Code::open_steps(connection)?;
+        let mut twice = Twice::default();
+        let mut before = code.first - 1;
+        while before < code.last {
+            let last = before.saturating_add(WINDOW).min(code.last);
+            let mut rows = Window::default();
+            rows.read_rows(&code, connection, (before, last), Fetch::Values)?;
+            let mut chunks = Window::default();
+            chunks.read_chunks(&code, connection, (before, last), Fetch::Values)?;
+            twice.add(&rows, &chunks);
+            before = last;
+        }
+        Ok(Some(twice))
+    }
+
+    /// Both have their runs by first step.
+    fn add(&mut self, rows: &Window, chunks: &Window) {
+        let (mut i, mut j) = (0, 0);
+        while i < rows.start.len() || j < chunks.start.len() {
+            let [row, run] = [(rows, i), (chunks, j)].map(|(window, at)| window.start.get(at));
+            let before = |a: Option<&i64>, b: Option<&i64>| a.is_some() && (b.is_none() || a < b);
+            if before(row, run) || before(run, row) {
+                self.first = self.first.or(row.min(run).or(row).or(run).copied());
+                if before(row, run) {
+                    (self.only_rows, i) = (self.only_rows + 1, i + 1);
+                } else {
+                    (self.only_chunks, j) = (self.only_chunks + 1, j + 1);
+                }
+                continue;
+            }
+            if rows.run(i) == chunks.run(j) {
+                self.equal += 1;
+            } else {
+                self.first = self.first.or(row.copied());
+                (self.only_rows, self.only_chunks) = (self.only_rows + 1, self.only_chunks + 1);
+            }
+            (i, j) = (i + 1, j + 1);
+        }
+    }
 }
 
 /// A column of a batch; an error where it has another type.
@@ -164,31 +231,13 @@ impl Window {
         (first, last): (i64, i64),
         fetch: Fetch,
     ) -> Result<Window, ReplayError> {
-        let mut window = Window {
-            start: Vec::new(),
-            thread: Vec::new(),
-            block: Vec::new(),
-            offset: vec![0],
-            address: Vec::new(),
-            value_offset: vec![0],
-            value: Vec::new(),
-            intervals: Vec::new(),
-        };
-        let mut statement = connection.prepare(match fetch {
-            Fetch::Flow => include_str!("../../queries/report/replay_flow.sql"),
-            Fetch::Addresses => include_str!("../../queries/report/replay_runs.sql"),
-            Fetch::Values => include_str!("../../queries/report/replay_values.sql"),
-        })?;
+        let mut window = Window::default();
         let before = first - code.longest;
         code.cover(connection, (before, last))?;
         if code.is_packed() {
-            code.chunks.each(connection, (before, last), |runs| {
-                window.add_chunk(runs, (before, last), code, fetch)
-            })?;
+            window.read_chunks(code, connection, (before, last), fetch)?;
         } else {
-            for batch in statement.query_arrow(params![before, last])? {
-                window.add_runs(&batch, code, fetch)?;
-            }
+            window.read_rows(code, connection, (before, last), fetch)?;
         }
         let sql = include_str!("../../queries/report/replay_intervals.sql");
         let mut statement = connection.prepare(sql)?;
@@ -196,6 +245,50 @@ impl Window {
             window.add_intervals(&batch)?;
         }
         Ok(window)
+    }
+
+    /// Adds the runs of the chunks that begin behind the step `before`, up to `last`.
+    fn read_chunks(
+        &mut self,
+        code: &Code,
+        connection: &Connection,
+        (before, last): (i64, i64),
+        fetch: Fetch,
+    ) -> Result<(), ReplayError> {
+        code.chunks.each(connection, (before, last), |runs| {
+            self.add_chunk(runs, (before, last), code, fetch)
+        })
+    }
+
+    /// The same of `block_run`.
+    fn read_rows(
+        &mut self,
+        code: &Code,
+        connection: &Connection,
+        (before, last): (i64, i64),
+        fetch: Fetch,
+    ) -> Result<(), ReplayError> {
+        let mut statement = connection.prepare(match fetch {
+            Fetch::Flow => include_str!("../../queries/report/replay_flow.sql"),
+            Fetch::Addresses => include_str!("../../queries/report/replay_runs.sql"),
+            Fetch::Values => include_str!("../../queries/report/replay_values.sql"),
+        })?;
+        for batch in statement.query_arrow(params![before, last])? {
+            self.add_runs(&batch, code, fetch)?;
+        }
+        Ok(())
+    }
+
+    /// A run: thread, block, addresses, values.
+    fn run(&self, at: usize) -> (ThreadId, BlockId, &[u64], &[Option<u64>]) {
+        let piece =
+            |offset: &[usize]| (at.checked_sub(1).map_or(0, |before| offset[before]))..offset[at];
+        (
+            self.thread[at],
+            self.block[at],
+            &self.address[piece(&self.offset)],
+            &self.value[piece(&self.value_offset)],
+        )
     }
 
     fn add_runs(
@@ -287,8 +380,7 @@ impl Window {
         out.clear();
         let (start_seq, thread, block_id) = (self.start[run], self.thread[run], self.block[run]);
         let block = code.block(block_id)?;
-        let address = &self.address[self.offset[run]..self.offset[run + 1]];
-        let value = &self.value[self.value_offset[run]..self.value_offset[run + 1]];
+        let (_, _, address, value) = self.run(run);
         let last = (start_seq + steps(block.instructions.len()) - 1).min(range.1);
         let mut seq = start_seq.max(range.0);
         let intervals = self.intervals.get(thread.index()).map_or(&[][..], Vec::as_slice);

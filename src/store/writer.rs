@@ -79,10 +79,22 @@ impl Writer {
     }
 
     /// Completes the file and gives it its name.
-    pub fn commit(mut self, connection: Connection) -> Result<(), StoreError> {
-        connection.execute_batch(&format!("DROP TABLE IF EXISTS {FLOW_PART};"))?;
-        finish(connection)?;
-        Ok(self.output.take().ok_or(StoreError::Stopped)?.finish()?)
+    pub fn commit(self, connection: Connection) -> Result<(), StoreError> {
+        self.commit_with(connection, |_| Ok(()))
+    }
+
+    /// The same with rows that `more` makes of what is in the file: other connections to it may read that.
+    pub fn commit_with<E: From<StoreError>>(
+        mut self,
+        connection: Connection,
+        more: impl FnOnce(&Connection) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let sql = format!("DROP TABLE IF EXISTS {FLOW_PART}; {COMMIT}");
+        connection.execute_batch(&sql).map_err(StoreError::from)?;
+        more(&connection)?;
+        connection.close().map_err(|(_, e)| StoreError::from(e))?;
+        let output = self.output.take().ok_or(StoreError::Stopped)?;
+        Ok(output.finish().map_err(StoreError::from)?)
     }
 }
 

@@ -108,7 +108,7 @@ pub enum ViewError {
     )]
     CutDetail { detail: String },
     #[error(
-        "what a set exchanges is counted over all steps, and this database keeps a part of them: build it without --pairs-in and --range"
+        "what a set exchanges is counted over all steps, and this database keeps a part of them: build it again"
     )]
     CutPart,
     #[error(

@@ -3,10 +3,10 @@
 
 use super::ViewError;
 use crate::id::FunctionId;
-use crate::load::Detail;
 use crate::load::packed::{self, Wanted};
 use crate::load::parts::Parts;
 use crate::load::rows::Ends;
+use crate::load::{Detail, ROWS_STEPS};
 use crate::query::each;
 use crate::replay::crossing::Calls;
 use crate::store::SCHEMA;
@@ -19,12 +19,12 @@ pub fn ensure(connection: &Connection, detail: Detail) -> Result<(), ViewError> 
     Ok(packed::ensure(connection, &Wanted::all(detail))?)
 }
 
-/// Steps of a run up to which rows are made for what is also drawn without them, but shows less then.
-const SHORT_STEPS: i64 = 5_000_000;
-
-/// The same of a short run: what reads the rows goes on without those of a long one.
+/// The same of a short run: what is also drawn without the rows, but shows less then, goes on without those
+/// of a long one.
 pub fn ensure_short(connection: &Connection, detail: Detail) -> Result<(), ViewError> {
-    if packed::lacks(connection, &Wanted::all(detail))? && steps(connection)? <= SHORT_STEPS {
+    if packed::lacks(connection, &Wanted::all(detail))?
+        && steps(connection)? <= ROWS_STEPS.cast_signed()
+    {
         ensure(connection, detail)?;
     }
     Ok(())

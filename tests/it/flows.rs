@@ -73,7 +73,7 @@ fn agree(db: &Path, from: &[&str], to: &[&str]) -> [usize; 2] {
 #[test]
 fn sets_have_the_rows_of_their_pairs() {
     let ends = "SELECT writer FROM function_dataflow UNION SELECT reader FROM function_dataflow ORDER BY 1";
-    for detail in ["pairs", "full"] {
+    for detail in ["rows", "pairs", "full"] {
         let db = example("fir", detail);
         let names = rows(&db, ends);
         let all: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -83,7 +83,7 @@ fn sets_have_the_rows_of_their_pairs() {
         let [single, sum] = agree(&db, &all, &readers);
         assert!(single > 100 && sum > 20, "{single}, {sum}");
         // In all as many bytes as the function level says, from there to there.
-        let own = if detail == "full" { "" } else { "WHERE writer <> reader" };
+        let own = if detail != "rows" { "" } else { "WHERE writer <> reader" };
         let bytes = rows(&db, &format!("SELECT sum(bytes) FROM function_dataflow {own}"));
         let listed = ok(&[
             "flows",
@@ -147,7 +147,8 @@ fn ends_are_functions_patterns_files_and_groups() {
     assert_eq!(ok(&["flows", utf8(&db), "produce", "fir", "--format", "csv", "--group"]), sum);
     assert_eq!(flows(&["produce", "fir", "--group"]), sum);
     // All functions of the file, each to each.
-    let output = addfg(&["flows", utf8(&db), "fir.c", "fir.c", "--limit", "0"]);
+    let bare = example("fir", "rows");
+    let output = addfg(&["flows", utf8(&bare), "fir.c", "fir.c", "--limit", "0"]);
     let error = said(&output);
     assert!(
         output.status.success() && error.contains("not listed: ") && error.contains("--sum"),
@@ -164,7 +165,10 @@ fn ends_are_functions_patterns_files_and_groups() {
     let refuse = |arguments: &[&str], word| {
         refused(&[&["flows", utf8(&db)], arguments].concat(), &[word]);
     };
-    refuse(&["fir", "fir"], "--detail full");
+    let own = ["fir", "fir", "--limit", "0"];
+    let of = |detail: &str| ok(&[&["flows", utf8(&example("fir", detail))], &own[..]].concat());
+    assert_eq!(of("pairs"), of("full"));
+    refused(&["flows", utf8(&bare), "fir", "fir"], &["--detail full"]);
     refuse(&["produce", "fir,multiply", "--instance", "1"], "one function only");
     refuse(&["produce", "glob:f*#2"], "one function only");
     refuse(&["produce", "uses#1", "--group", "uses=fir,multiply"], "one function only");

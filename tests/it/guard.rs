@@ -32,7 +32,7 @@ pub fn options(folder: &Path, detail: Detail, literal_saves: bool) -> Options {
     Options {
         traces: vec![folder.join("log")],
         elfs: vec![ElfInput { path: folder.join("elf"), bias: None }],
-        detail,
+        detail: Some(detail),
         literal_saves,
         strict: true,
         force: true,

@@ -185,7 +185,7 @@ fn same_parts(packed: &Path, rows_of: &Path) -> usize {
 /// What the page holds of memory and objects.
 #[test]
 fn the_page_has_the_same_memory() {
-    let [packed, rows_of] = ["instance", "pairs"].map(|detail| {
+    let [packed, rows_of] = ["instance", "rows"].map(|detail| {
         let page =
             addfg::internals::report::data(&open(&example("jpeg", detail)), &Default::default());
         let page = page.unwrap();
@@ -199,7 +199,7 @@ fn the_page_has_the_same_memory() {
 fn the_examples_answer_packed_as_they_do_with_rows() {
     for name in ["fir", "jpeg"] {
         for detail in ["summary", "instance"] {
-            compare(&example(name, detail), &example(name, "pairs"));
+            compare(&example(name, detail), &example(name, "rows"));
         }
     }
 }
@@ -221,10 +221,10 @@ fn what_logs_tell_of_each_step_is_kept() {
         let path = repository("tests/formats").join(log);
         let made = |detail: &str| -> Option<PathBuf> {
             let db = scratch.path(&format!("{}-{detail}.duckdb", log.replace('/', "-")));
-            let (code, _) = build(&db, &[&path], &["--detail", detail]);
+            let (code, _) = build(&db, &[&path], &kept(detail));
             (code != 2).then_some(db)
         };
-        if let (Some(packed), Some(rows_of)) = (made("instance"), made("pairs")) {
+        if let (Some(packed), Some(rows_of)) = (made("instance"), made("rows")) {
             let moments = |db: &Path| {
                 let connection = open(db);
                 let code =
@@ -285,10 +285,10 @@ fn recorded_programs_answer_packed_as_they_do_with_rows() {
         assert_ne!(output.status.code(), Some(2), "{}", said(&output));
         let made = |detail: &str| {
             let db = scratch.path(&format!("{source}-{detail}.duckdb"));
-            build(&db, &[&stream], &["--detail", detail]);
+            build(&db, &[&stream], &kept(detail));
             db
         };
-        let (packed, rows_of) = (made("summary"), made("pairs"));
+        let (packed, rows_of) = (made("summary"), made("rows"));
         compare(&packed, &rows_of);
         // The same questions, of the chunks that they touch: all of them takes minutes a program.
         assert!(same_parts(&packed, &rows_of) > 0, "{source}");
@@ -313,10 +313,10 @@ fn a_set_takes_in_what_its_stubs_read() {
     assert_ne!(output.status.code(), Some(2), "{}", said(&output));
     let said_of = |detail: &str| {
         let db = scratch.path(&format!("{detail}.duckdb"));
-        build(&db, &[&stream], &["--detail", detail]);
+        build(&db, &[&stream], &kept(detail));
         ok(&["cut", utf8(&db), "spread", "--format", "csv"])
     };
-    let rows_of = said_of("pairs");
+    let rows_of = said_of("rows");
     assert_eq!(said_of("summary"), rows_of);
 }
 
@@ -335,7 +335,7 @@ fn a_damaged_chunk_is_an_error() {
 fn rows_are_made_in_the_database() {
     let scratch = Scratch::new("packed-rows");
     let (db, pairs) =
-        (scratch.copy(&example("jpeg", "summary"), "jpeg.duckdb"), example("jpeg", "pairs"));
+        (scratch.copy(&example("jpeg", "summary"), "jpeg.duckdb"), example("jpeg", "rows"));
     let ask = "SELECT count(*), sum(bytes), sum(hash(read_seq)) FROM communication";
     let flows =
         ["flows", utf8(&db), "stbi__jpeg_huff_decode", "stbi__jpeg_decode_block", "--limit", "0"];
@@ -358,7 +358,12 @@ fn rows_are_made_in_the_database() {
     }
     assert!(ok(&["verify", utf8(&db)]).contains("equal"));
     refused(&["rows", utf8(&example("fir", "sums"))], &["--no-steps"]);
-    refused(&["rows", utf8(&example("fir", "pairs"))], &["no packed run"]);
+    refused(&["rows", utf8(&example("fir", "rows"))], &["no packed run"]);
+    // Of one that has more, all is made again.
+    let full = scratch.copy(&example("fir", "full"), "full.duckdb");
+    let before = rows(&full, ask);
+    ok(&["rows", utf8(&full), "-q"]);
+    assert_eq!(rows(&full, ask), before);
 }
 
 /// Without steps nothing is packed, and what needs them says so.
@@ -391,8 +396,9 @@ fn random_programs_have_the_same_rows() {
         let made = |detail: Detail| {
             let options = crate::guard::options(&folder, detail, seed % 3 == 2);
             let output = folder.join(detail.name());
+            let steps = detail < Detail::Pairs;
             load(
-                &addfg::internals::load::Options { output: output.clone(), ..options },
+                &addfg::internals::load::Options { output: output.clone(), steps, ..options },
                 &mut |_| false,
             )
             .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
@@ -483,7 +489,12 @@ fn the_first_question_prepares_the_parts() {
     let made = |name: &str, detail: Detail| {
         let options = crate::guard::options(&folder, detail, false);
         let output = folder.join(name);
-        let options = Options { output: output.clone(), chunk_steps: Some(40), ..options };
+        let options = Options {
+            output: output.clone(),
+            chunk_steps: Some(40),
+            steps: detail < Detail::Pairs,
+            ..options
+        };
         load(&options, &mut |_| false).unwrap();
         output
     };

@@ -1,5 +1,4 @@
-//! `build --pairs-in` and `--range`: steps and communications of a part of the run, everything else
-//! of all.
+//! `rows --functions` and `--range`: steps and communications of a part of the run, everything else of all.
 
 use crate::common::*;
 use duckdb::Connection;
@@ -20,15 +19,14 @@ fn different(connection: &Connection, a: &str, b: &str) -> i64 {
     count(connection, &sql)
 }
 
-/// Builds a part of an example, and compares it with what `inside` (of a step `seq`) takes of the
+/// Makes rows of a part of an example, and compares them with what `inside` (of a step `seq`) takes of the
 /// whole.
-fn compare(name: &str, detail: &str, more: &[&str], inside: &str) {
+fn compare(name: &str, more: &[&str], inside: &str) {
     let scratch = Scratch::new("part");
     let [log, elf] = example_files(name);
-    let (whole, part) = (example(name, detail), scratch.path("part.duckdb"));
-    let (code, said) =
-        build(&part, &[&log], &[&["--elf", utf8(&elf), "--detail", detail], more].concat());
-    assert_eq!(code, 0, "{said}");
+    let (whole, part) = (example(name, "pairs"), scratch.path("part.duckdb"));
+    load(&log, &elf, &part, &["--detail", "summary"]);
+    ok(&[&["rows", "-q", utf8(&part)], more].concat());
     let connection = Connection::open_in_memory().unwrap();
     for (db, as_name) in [(&part, "part"), (&whole, "whole")] {
         let attach = format!("ATTACH '{}' AS {as_name} (READ_ONLY)", utf8(db));
@@ -58,19 +56,11 @@ fn compare(name: &str, detail: &str, more: &[&str], inside: &str) {
     );
     let kept = "SELECT start_seq, block_id, address FROM part.block_run";
     assert_eq!(different(&connection, kept, &runs), 0, "{more:?}: runs");
-    let text = ok(&["info", utf8(&part)]);
-    assert!(text.contains("are kept of"), "{text}");
     // What rows are not of, the packed run has.
     let answer = |db: &Path| printed(&addfg(&["cut", utf8(db), "main", "--format", "csv"]));
     assert_eq!(answer(&part), answer(&whole));
     let text = ok(&["verify", utf8(&part)]);
     assert!(text.contains("equal") && !text.contains("DIFFERENT"), "{text}");
-    let bare = scratch.path("bare.duckdb");
-    let options = ["--elf", utf8(&elf), "--detail", detail, "--no-steps"];
-    build(&bare, &[&log], &[&options[..], more].concat());
-    refused(&["cut", utf8(&bare), "main"], &["without --pairs-in and --range"]);
-    let text = ok(&["verify", utf8(&bare)]);
-    assert!(text.contains("only a part of the steps is kept"), "{text}");
 }
 
 /// Steps while an instance of a function is alive.
@@ -83,39 +73,36 @@ fn inside(function: &str) -> String {
 
 #[test]
 fn what_runs_inside_a_function_is_kept() {
-    compare("fir", "pairs", &["--pairs-in", "fir"], &inside("fir"));
-    compare("fir", "full", &["--pairs-in", "fir"], &inside("fir"));
+    compare("fir", &["--functions", "fir"], &inside("fir"));
     let function = "stbi__jpeg_decode_block";
-    compare("jpeg", "pairs", &["--pairs-in", function], &inside(function));
+    compare("jpeg", &["--functions", function], &inside(function));
 }
 
 #[test]
 fn steps_of_a_range_are_kept() {
-    compare("fir", "full", &["--range", "100..900"], "seq BETWEEN 100 AND 900");
-    compare("jpeg", "pairs", &["--range", "50000..99999999"], "seq >= 50000");
+    compare("fir", &["--range", "100..900"], "seq BETWEEN 100 AND 900");
+    compare("jpeg", &["--range", "50000..99999999"], "seq >= 50000");
 }
 
 #[test]
 fn a_part_is_refused_where_there_is_none() {
     let scratch = Scratch::new("no-part");
     let [log, elf] = example_files("fir");
-    let db = scratch.path("db");
+    let db = scratch.path("db.duckdb");
+    load(&log, &elf, &db, &[]);
+    let before = std::fs::read(&db).unwrap();
     for (more, words) in [
-        (
-            ["--pairs-in", "no_such_function"],
-            "--pairs-in no_such_function: no function has that name",
-        ),
+        (["--functions", "no_such_function"], "no_such_function"),
         (["--range", "9..1"], "9 is behind 1"),
         (["--range", "10"], "write FIRST..LAST"),
         (["--range", "a..1"], "`a`: invalid digit"),
     ] {
-        let (code, said) = build(&db, &[&log], &[&["--elf", utf8(&elf)], &more[..]].concat());
-        assert!(code == 2 && said.contains(words) && !db.exists(), "{said}");
+        refused(&[&["rows", utf8(&db)], &more[..]].concat(), &[words]);
+        assert!(before == std::fs::read(&db).unwrap(), "{more:?} changed it");
     }
-    let more = ["--elf", utf8(&elf), "--detail", "instance", "--range", "1..2"];
-    let (code, said) = build(&db, &[&log], &more);
-    assert!(code == 2 && said.contains("--detail pairs or full"), "{said}");
-    let (code, said) =
-        build(&db, &[&repository("tests/formats/wet/good-limited.wet")], &["--range", "1..2"]);
-    assert!(code == 2 && !db.exists(), "{said}");
+    load(&log, &elf, &db, &["--no-steps"]);
+    refused(&["rows", utf8(&db)], &["no packed run", "--no-steps"]);
+    let wet = repository("tests/formats/wet/good-limited.wet");
+    build(&db, &[&wet], &["--force"]);
+    refused(&["rows", utf8(&db), "--range", "1..2"], &["no packed run"]);
 }

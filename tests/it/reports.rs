@@ -66,7 +66,8 @@ fn every_communication_between_two_functions() {
             listed.as_array().unwrap().iter().map(|row| row["bytes"].as_u64().unwrap()).sum();
         assert_eq!(sum.to_string(), bytes, "{writer} to {reader}");
     }
-    refused(&["flows", &db, "fir", "fir"], &["--detail full"]);
+    let bare = example("fir", "rows");
+    refused(&["flows", utf8(&bare), "fir", "fir"], &["--detail full"]);
 }
 
 #[test]

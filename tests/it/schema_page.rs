@@ -76,7 +76,8 @@ Some tables hold ids only. Ask the view that has names:
 - Bytes that no step wrote come from pseudo-functions: `kind = 'pseudo'` in `function_symbol`, names such as `<input>`.
 - `--detail` decides which tables have rows. `summary`: functions, instructions, calls and dataflow by function.
   `instance`: single calls, the dataflow between them, dataflow by instruction. `pairs`: steps, accesses,
-  communications. `full`: also communications inside a call. The other tables are empty.
+  communications. `full`: also communications inside a call. The other tables are empty. Without it a run of up to
+  5 M steps has the rows of `pairs`, a longer one those of `summary`; `addfg rows` makes the others.
 - `FROM steps(1000, 1020)` and `FROM accesses(1000, 1020)` read only this part of the run.
 
 ## How they join

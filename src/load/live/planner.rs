@@ -77,10 +77,10 @@ pub struct Planner {
 impl Planner {
     pub fn new(isa: Isa) -> Planner {
         let space: Space = Rc::new(RefCell::new(AddressSpace::new(Vec::new())));
-        let named = ["through", "pairs-in"].map(|option| Named::new(option, &[]));
+        let through = Named::new("--through", &[]);
         Planner {
             isa,
-            functions: Functions::new(space.clone(), false, named),
+            functions: Functions::new(space.clone(), false, through),
             space,
             decoder: isa::decoder(isa, false),
             opened: FxHashMap::default(),

@@ -42,16 +42,21 @@ pub fn shared(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     path
 }
 
-/// The database of an example; `detail` may also be `sums`: without the packed run. It is shared: a
-/// test that changes it copies it.
+/// The options of a detail, or of `sums`, which is `summary` without the packed run, and of `rows`, which is
+/// `pairs` without it.
+pub fn kept(detail: &str) -> Vec<&str> {
+    match detail {
+        "sums" => vec!["--detail", "summary", "--no-steps"],
+        "rows" => vec!["--detail", "pairs", "--no-steps"],
+        detail => vec!["--detail", detail],
+    }
+}
+
+/// The database of an example, see [`kept`]. It is shared: a test that changes it copies it.
 pub fn example(name: &str, detail: &str) -> PathBuf {
     shared(&format!("{name}-{detail}.duckdb"), |db| {
         let [log, elf] = example_files(name);
-        let options = match detail {
-            "sums" => &["--detail", "summary", "--no-steps"][..],
-            detail => &["--detail", detail],
-        };
-        load(&log, &elf, db, options);
+        load(&log, &elf, db, &kept(detail));
     })
 }
 
