@@ -42,21 +42,36 @@ CREATE TABLE run_chunk (first_seq BIGINT NOT NULL, last_seq BIGINT NOT NULL);
 CREATE TABLE run_piece (first_seq BIGINT NOT NULL, piece INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE run_state (first_seq BIGINT NOT NULL, part VARCHAR NOT NULL, piece INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE run_code (data BLOB NOT NULL);
+-- What ends a statement that asks for rows which are not there, as a packed run has none: an error instead of an empty answer. addfg
+-- itself makes them, or says what is missing; for its own connections these views are empty.
+CREATE VIEW lacks_calls AS
+    SELECT CAST(error('this run is packed, and its calls and events are not in the file as rows: addfg rows DB makes them, of a part with --range or --functions; addfg sql DB asks without') AS BOOLEAN) AS no FROM meta
+    WHERE key = 'detail' AND value = 'summary' AND EXISTS (SELECT 1 FROM run_code);
+CREATE VIEW lacks_steps AS
+    SELECT CAST(error('this run is packed, and its steps and accesses are not in the file as rows: addfg rows DB makes them, of a part with --range or --functions; addfg sql DB asks without') AS BOOLEAN) AS no FROM meta
+    WHERE key = 'detail' AND value IN ('summary', 'instance') AND NOT EXISTS (SELECT 1 FROM block_run) AND EXISTS (SELECT 1 FROM run_code);
 -- What a trace tells of beside steps, each at the step behind which it stands.
-CREATE TABLE thread_event (
+CREATE TABLE thread_event_row (
     seq BIGINT, thread_id INTEGER NOT NULL, kind VARCHAR NOT NULL, parent_thread_id INTEGER, name VARCHAR);
-CREATE TABLE system_call (
+CREATE VIEW thread_event AS SELECT * FROM thread_event_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
+CREATE TABLE system_call_row (
     system_call_id INTEGER NOT NULL, seq BIGINT, thread_id INTEGER NOT NULL, number BIGINT, name VARCHAR, result UBIGINT);
-CREATE TABLE system_call_access (
+CREATE VIEW system_call AS SELECT * FROM system_call_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
+CREATE TABLE system_call_access_row (
     system_call_id INTEGER NOT NULL, ordinal INTEGER NOT NULL, is_write BOOLEAN NOT NULL, address UBIGINT NOT NULL,
     bytes UBIGINT NOT NULL, source VARCHAR);
-CREATE TABLE mapping (
+CREATE VIEW system_call_access AS SELECT * FROM system_call_access_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
+CREATE TABLE mapping_row (
     seq BIGINT, process_id INTEGER NOT NULL, kind VARCHAR NOT NULL, address UBIGINT NOT NULL, bytes UBIGINT NOT NULL,
     file_offset UBIGINT, to_address UBIGINT, path VARCHAR);
-CREATE TABLE allocation (
+CREATE VIEW mapping AS SELECT * FROM mapping_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
+CREATE TABLE allocation_row (
     seq BIGINT, thread_id INTEGER NOT NULL, kind VARCHAR NOT NULL, address UBIGINT NOT NULL, bytes UBIGINT);
-CREATE TABLE signal_event (seq BIGINT, thread_id INTEGER NOT NULL, kind VARCHAR NOT NULL, number INTEGER);
-CREATE TABLE marker (seq BIGINT, thread_id INTEGER NOT NULL, text VARCHAR NOT NULL);
+CREATE VIEW allocation AS SELECT * FROM allocation_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
+CREATE TABLE signal_event_row (seq BIGINT, thread_id INTEGER NOT NULL, kind VARCHAR NOT NULL, number INTEGER);
+CREATE VIEW signal_event AS SELECT * FROM signal_event_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
+CREATE TABLE marker_row (seq BIGINT, thread_id INTEGER NOT NULL, text VARCHAR NOT NULL);
+CREATE VIEW marker AS SELECT * FROM marker_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
 CREATE VIEW source_line AS
     SELECT file_id, line, count(*) AS instructions, CAST(sum(executions) AS BIGINT) AS steps
     FROM instruction WHERE line IS NOT NULL GROUP BY file_id, line;
@@ -66,19 +81,19 @@ CREATE VIEW source_name AS
     FROM source_file;
 CREATE VIEW opcode_line AS
     SELECT r.start_seq + s.step AS seq, r.thread_id, r.time[s.step + 1] AS time, s.instruction_id, s.executed
-    FROM block_run r JOIN block_step s USING (block_id);
+    FROM block_run r JOIN block_step s USING (block_id) WHERE NOT EXISTS (SELECT 1 FROM lacks_steps WHERE no);
 CREATE VIEW data_access AS
     SELECT r.start_seq + a.step AS seq, a.ordinal, a.is_write, a.space,
            CASE WHEN a.space = 'memory' THEN r.address[a.memory_index + 1] ELSE a.register_address::UBIGINT END AS address,
            a.size, r.value[a.value_index + 1] AS value, a.is_control, a.is_stack_relative, a.data_register, r.thread_id
-    FROM block_run r JOIN block_access a USING (block_id);
+    FROM block_run r JOIN block_access a USING (block_id) WHERE NOT EXISTS (SELECT 1 FROM lacks_steps WHERE no);
 -- The bound goes down to block_run.start_seq, where DuckDB's zone maps see it: no block has more steps than meta says.
 CREATE MACRO steps(lo, hi) AS TABLE
     SELECT r.start_seq + s.step AS seq, r.thread_id, r.time[s.step + 1] AS time, s.instruction_id, s.executed
     FROM (SELECT * FROM block_run
           WHERE start_seq <= hi AND start_seq > lo - (SELECT value::BIGINT FROM meta WHERE key = 'longest_block')) r
     JOIN block_step s USING (block_id)
-    WHERE r.start_seq + s.step BETWEEN lo AND hi;
+    WHERE r.start_seq + s.step BETWEEN lo AND hi AND NOT EXISTS (SELECT 1 FROM lacks_steps WHERE no);
 CREATE MACRO accesses(lo, hi) AS TABLE
     SELECT r.start_seq + a.step AS seq, a.ordinal, a.is_write, a.space,
            CASE WHEN a.space = 'memory' THEN r.address[a.memory_index + 1] ELSE a.register_address::UBIGINT END AS address,
@@ -86,7 +101,7 @@ CREATE MACRO accesses(lo, hi) AS TABLE
     FROM (SELECT * FROM block_run
           WHERE start_seq <= hi AND start_seq > lo - (SELECT value::BIGINT FROM meta WHERE key = 'longest_block')) r
     JOIN block_access a USING (block_id)
-    WHERE r.start_seq + a.step BETWEEN lo AND hi;
+    WHERE r.start_seq + a.step BETWEEN lo AND hi AND NOT EXISTS (SELECT 1 FROM lacks_steps WHERE no);
 
 COMMENT ON TABLE process IS 'Processes of the trace';
 COMMENT ON COLUMN process.process_id IS 'Dense from 1';
@@ -216,50 +231,59 @@ COMMENT ON COLUMN run_state.piece IS 'Place in the part, from 0';
 COMMENT ON COLUMN run_state.data IS 'A piece of it, as src/store/run_state.rs packs it';
 COMMENT ON TABLE run_code IS 'The code of a packed run; at most one row';
 COMMENT ON COLUMN run_code.data IS 'Instructions, blocks and sections as src/store/run_code.rs packs them';
-COMMENT ON TABLE thread_event IS 'Threads that begin and end, where the trace tells';
-COMMENT ON COLUMN thread_event.seq IS 'Last step before it, NULL: before the first';
-COMMENT ON COLUMN thread_event.thread_id IS 'The thread';
-COMMENT ON COLUMN thread_event.kind IS 'start or end';
-COMMENT ON COLUMN thread_event.parent_thread_id IS 'Start: the thread that made it, if known';
-COMMENT ON COLUMN thread_event.name IS 'Start: its name, if known';
-COMMENT ON TABLE system_call IS 'System calls that have returned, where the trace tells';
-COMMENT ON COLUMN system_call.system_call_id IS 'Dense from 1, in the order of the trace';
-COMMENT ON COLUMN system_call.seq IS 'Last step before it returned, NULL: before the first';
-COMMENT ON COLUMN system_call.thread_id IS 'The thread';
-COMMENT ON COLUMN system_call.number IS 'Number, if known';
-COMMENT ON COLUMN system_call.name IS 'Name, if known';
-COMMENT ON COLUMN system_call.result IS 'Result, if known';
-COMMENT ON TABLE system_call_access IS 'Adjacent bytes that the kernel read or wrote for a system call';
-COMMENT ON COLUMN system_call_access.system_call_id IS 'The system call';
-COMMENT ON COLUMN system_call_access.ordinal IS 'Order within the call, from 0';
-COMMENT ON COLUMN system_call_access.is_write IS 'The kernel wrote, else read';
-COMMENT ON COLUMN system_call_access.address IS 'Address';
-COMMENT ON COLUMN system_call_access.bytes IS 'Bytes';
-COMMENT ON COLUMN system_call_access.source IS 'Where they come from or go to (<read: words.txt>), NULL: the kernel';
-COMMENT ON TABLE mapping IS 'Files and memory that are mapped, unmapped, moved and taken back, where the trace tells. Files that are mapped shared have addresses of their own from 2^62 on';
-COMMENT ON COLUMN mapping.seq IS 'Last step before it, NULL: before the first';
-COMMENT ON COLUMN mapping.process_id IS 'The process';
-COMMENT ON COLUMN mapping.kind IS 'map; unmap; move; copy (through a mapped file); fresh (the kernel has taken back the writes). device: accesses are system calls named device. memory: a memory has a name. gap: contents of memory and registers are unknown from here on';
-COMMENT ON COLUMN mapping.address IS 'First address';
-COMMENT ON COLUMN mapping.bytes IS 'Bytes';
-COMMENT ON COLUMN mapping.file_offset IS 'Map: offset into the file, in bytes';
-COMMENT ON COLUMN mapping.to_address IS 'Move, copy: where the first address is from then on';
-COMMENT ON COLUMN mapping.path IS 'Map: the file, NULL: memory without one; device, memory: its name';
-COMMENT ON TABLE allocation IS 'Memory that the program asks its allocator for, where the trace tells: a stream of addfg record does. The outermost calls of allocation functions only';
-COMMENT ON COLUMN allocation.seq IS 'Last step before it, NULL: before the first. Allocate: last step of the call that gave it';
-COMMENT ON COLUMN allocation.thread_id IS 'The thread';
-COMMENT ON COLUMN allocation.kind IS 'allocate, free, or reallocate: the thread''s next allocate is for it';
-COMMENT ON COLUMN allocation.address IS 'First address; allocate: 0 where none was given';
-COMMENT ON COLUMN allocation.bytes IS 'Allocate: bytes';
-COMMENT ON TABLE signal_event IS 'Signals of threads, and exceptions of processors: what the trace tells, and of exceptions what was found where it does not';
-COMMENT ON COLUMN signal_event.seq IS 'Last step before it, NULL: before the first';
-COMMENT ON COLUMN signal_event.thread_id IS 'The thread';
-COMMENT ON COLUMN signal_event.kind IS 'Of a signal delivered (the handler begins) or ended (the thread goes on); of an exception entry or return';
-COMMENT ON COLUMN signal_event.number IS 'Delivered: number of the signal; entry: of the exception, NULL: neither told nor of a vector table';
-COMMENT ON TABLE marker IS 'Marks that the program or its user made in the run';
-COMMENT ON COLUMN marker.seq IS 'Last step before it, NULL: before the first';
-COMMENT ON COLUMN marker.thread_id IS 'The thread';
-COMMENT ON COLUMN marker.text IS 'The mark';
+COMMENT ON VIEW lacks_calls IS 'An error where the run is packed and has no rows of calls, dataflow between them and events; else empty';
+COMMENT ON VIEW lacks_steps IS 'The same of steps and accesses';
+COMMENT ON TABLE thread_event_row IS 'The rows of thread_event';
+COMMENT ON VIEW thread_event IS 'Threads that begin and end, where the trace tells';
+COMMENT ON COLUMN thread_event_row.seq IS 'Last step before it, NULL: before the first';
+COMMENT ON COLUMN thread_event_row.thread_id IS 'The thread';
+COMMENT ON COLUMN thread_event_row.kind IS 'start or end';
+COMMENT ON COLUMN thread_event_row.parent_thread_id IS 'Start: the thread that made it, if known';
+COMMENT ON COLUMN thread_event_row.name IS 'Start: its name, if known';
+COMMENT ON TABLE system_call_row IS 'The rows of system_call';
+COMMENT ON VIEW system_call IS 'System calls that have returned, where the trace tells';
+COMMENT ON COLUMN system_call_row.system_call_id IS 'Dense from 1, in the order of the trace';
+COMMENT ON COLUMN system_call_row.seq IS 'Last step before it returned, NULL: before the first';
+COMMENT ON COLUMN system_call_row.thread_id IS 'The thread';
+COMMENT ON COLUMN system_call_row.number IS 'Number, if known';
+COMMENT ON COLUMN system_call_row.name IS 'Name, if known';
+COMMENT ON COLUMN system_call_row.result IS 'Result, if known';
+COMMENT ON TABLE system_call_access_row IS 'The rows of system_call_access';
+COMMENT ON VIEW system_call_access IS 'Adjacent bytes that the kernel read or wrote for a system call';
+COMMENT ON COLUMN system_call_access_row.system_call_id IS 'The system call';
+COMMENT ON COLUMN system_call_access_row.ordinal IS 'Order within the call, from 0';
+COMMENT ON COLUMN system_call_access_row.is_write IS 'The kernel wrote, else read';
+COMMENT ON COLUMN system_call_access_row.address IS 'Address';
+COMMENT ON COLUMN system_call_access_row.bytes IS 'Bytes';
+COMMENT ON COLUMN system_call_access_row.source IS 'Where they come from or go to (<read: words.txt>), NULL: the kernel';
+COMMENT ON TABLE mapping_row IS 'The rows of mapping';
+COMMENT ON VIEW mapping IS 'Files and memory that are mapped, unmapped, moved and taken back, where the trace tells. Files that are mapped shared have addresses of their own from 2^62 on';
+COMMENT ON COLUMN mapping_row.seq IS 'Last step before it, NULL: before the first';
+COMMENT ON COLUMN mapping_row.process_id IS 'The process';
+COMMENT ON COLUMN mapping_row.kind IS 'map; unmap; move; copy (through a mapped file); fresh (the kernel has taken back the writes). device: accesses are system calls named device. memory: a memory has a name. gap: contents of memory and registers are unknown from here on';
+COMMENT ON COLUMN mapping_row.address IS 'First address';
+COMMENT ON COLUMN mapping_row.bytes IS 'Bytes';
+COMMENT ON COLUMN mapping_row.file_offset IS 'Map: offset into the file, in bytes';
+COMMENT ON COLUMN mapping_row.to_address IS 'Move, copy: where the first address is from then on';
+COMMENT ON COLUMN mapping_row.path IS 'Map: the file, NULL: memory without one; device, memory: its name';
+COMMENT ON TABLE allocation_row IS 'The rows of allocation';
+COMMENT ON VIEW allocation IS 'Memory that the program asks its allocator for, where the trace tells: a stream of addfg record does. The outermost calls of allocation functions only';
+COMMENT ON COLUMN allocation_row.seq IS 'Last step before it, NULL: before the first. Allocate: last step of the call that gave it';
+COMMENT ON COLUMN allocation_row.thread_id IS 'The thread';
+COMMENT ON COLUMN allocation_row.kind IS 'allocate, free, or reallocate: the thread''s next allocate is for it';
+COMMENT ON COLUMN allocation_row.address IS 'First address; allocate: 0 where none was given';
+COMMENT ON COLUMN allocation_row.bytes IS 'Allocate: bytes';
+COMMENT ON TABLE signal_event_row IS 'The rows of signal_event';
+COMMENT ON VIEW signal_event IS 'Signals of threads, and exceptions of processors: what the trace tells, and of exceptions what was found where it does not';
+COMMENT ON COLUMN signal_event_row.seq IS 'Last step before it, NULL: before the first';
+COMMENT ON COLUMN signal_event_row.thread_id IS 'The thread';
+COMMENT ON COLUMN signal_event_row.kind IS 'Of a signal delivered (the handler begins) or ended (the thread goes on); of an exception entry or return';
+COMMENT ON COLUMN signal_event_row.number IS 'Delivered: number of the signal; entry: of the exception, NULL: neither told nor of a vector table';
+COMMENT ON TABLE marker_row IS 'The rows of marker';
+COMMENT ON VIEW marker IS 'Marks that the program or its user made in the run';
+COMMENT ON COLUMN marker_row.seq IS 'Last step before it, NULL: before the first';
+COMMENT ON COLUMN marker_row.thread_id IS 'The thread';
+COMMENT ON COLUMN marker_row.text IS 'The mark';
 COMMENT ON VIEW source_line IS 'Executed source lines with their instructions and steps';
 COMMENT ON VIEW source_name IS 'Source files with their names without folders: file_id, path, name';
 COMMENT ON VIEW opcode_line IS 'Every step: seq (from 1 in the order of the trace), thread_id, time, instruction_id, executed';

@@ -1,7 +1,8 @@
 -- High level: control flow by interval, data flow by call instance and by function.
-CREATE TABLE control_flow (
+CREATE TABLE control_flow_row (
     interval_id INTEGER NOT NULL, thread_id INTEGER NOT NULL, call_id INTEGER NOT NULL, function_id INTEGER NOT NULL,
     start_seq BIGINT, end_seq BIGINT, start_time UBIGINT, end_time UBIGINT);
+CREATE VIEW control_flow AS SELECT * FROM control_flow_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
 -- dataflow is a view over this: what a place is to via, and so who wrote what no step did, is known when the trace has ended.
 CREATE TABLE dataflow_row (
     writer_call_id INTEGER, reader_call_id INTEGER NOT NULL, writer_function_id INTEGER, reader_function_id INTEGER NOT NULL,
@@ -11,7 +12,7 @@ CREATE TABLE place (place_id UINTEGER NOT NULL, via VARCHAR NOT NULL, function_i
 CREATE VIEW dataflow AS
     SELECT d.writer_call_id, d.reader_call_id, coalesce(d.writer_function_id, p.function_id) AS writer_function_id,
            d.reader_function_id, p.via, d.bytes, d.unique_bytes, d.transfers
-    FROM dataflow_row d JOIN place p USING (place_id);
+    FROM dataflow_row d JOIN place p USING (place_id) WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
 CREATE TABLE function_edge (
     writer_function_id INTEGER NOT NULL, reader_function_id INTEGER NOT NULL, via VARCHAR, bytes BIGINT,
     unique_bytes BIGINT, addresses BIGINT, transfers BIGINT);
@@ -58,15 +59,16 @@ CREATE VIEW call_graph AS
     FROM call_edge e LEFT JOIN function_symbol c ON c.function_id = e.caller_function_id
     JOIN function_symbol f ON f.function_id = e.callee_function_id;
 
-COMMENT ON TABLE control_flow IS 'Intervals: longest runs of steps of a thread in one call instance';
-COMMENT ON COLUMN control_flow.interval_id IS 'Dense from 1 in order of first step';
-COMMENT ON COLUMN control_flow.thread_id IS 'Thread';
-COMMENT ON COLUMN control_flow.call_id IS 'Call instance';
-COMMENT ON COLUMN control_flow.function_id IS 'Its function';
-COMMENT ON COLUMN control_flow.start_seq IS 'First step, inclusive';
-COMMENT ON COLUMN control_flow.end_seq IS 'Last step, inclusive';
-COMMENT ON COLUMN control_flow.start_time IS 'Clock of the first step';
-COMMENT ON COLUMN control_flow.end_time IS 'Clock of the last step';
+COMMENT ON TABLE control_flow_row IS 'The rows of control_flow';
+COMMENT ON VIEW control_flow IS 'Intervals: longest runs of steps of a thread in one call instance';
+COMMENT ON COLUMN control_flow_row.interval_id IS 'Dense from 1 in order of first step';
+COMMENT ON COLUMN control_flow_row.thread_id IS 'Thread';
+COMMENT ON COLUMN control_flow_row.call_id IS 'Call instance';
+COMMENT ON COLUMN control_flow_row.function_id IS 'Its function';
+COMMENT ON COLUMN control_flow_row.start_seq IS 'First step, inclusive';
+COMMENT ON COLUMN control_flow_row.end_seq IS 'Last step, inclusive';
+COMMENT ON COLUMN control_flow_row.start_time IS 'Clock of the first step';
+COMMENT ON COLUMN control_flow_row.end_time IS 'Clock of the last step';
 COMMENT ON VIEW dataflow IS 'Dataflow between call instances by via (register, stack, heap, global, constant, mmio, other), also of an instance with itself. Figures: bytes, unique_bytes (distinct (byte, write) pairs), transfers (distinct (write access, read access) pairs). writer_call_id NULL: no step wrote, writer_function_id is a pseudo-function';
 COMMENT ON TABLE dataflow_row IS 'Dataflow between call instances as stored; see the view dataflow';
 COMMENT ON COLUMN dataflow_row.writer_call_id IS 'Instance that wrote, NULL if no step wrote';

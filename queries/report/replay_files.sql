@@ -1,11 +1,11 @@
 -- Mappings of files that give memory what the file holds, in order: of a file that is no image, or before the code of the image is mapped.
 -- From there on its sections have its addresses (docs/semantics.md).
--- reads: mapping, image, section
+-- reads: mapping_row, image, section
 -- duckdb-only: takes files by a regular expression
 -- seq (last step before it; 0: none), process_id, address, bytes, source
 WITH file_map AS (
     SELECT rowid AS place, coalesce(seq, 0) AS seq, process_id, address, bytes, regexp_extract(path, '[^/]*$') AS file
-    FROM mapping WHERE kind = 'map' AND bytes > 0 AND path LIKE '/%' AND path NOT LIKE '/dev/%' AND path NOT LIKE '/SYSV%'),
+    FROM mapping_row WHERE kind = 'map' AND bytes > 0 AND path LIKE '/%' AND path NOT LIKE '/dev/%' AND path NOT LIKE '/SYSV%'),
 image_range AS (
     SELECT image_id, regexp_extract(i.path, '[^/]*$') AS file, min(s.address) AS first, max(s.address + greatest(s.size, 1) - 1) AS last,
            min(CASE WHEN s.executable THEN s.address END) AS code

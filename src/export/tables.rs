@@ -4,13 +4,14 @@ use super::error::ExportError;
 use super::options::Options;
 use super::rows::each;
 use duckdb::Connection;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Views that unpack every step or access of the run: only on demand.
 const LARGE: [&str; 2] = ["opcode_line", "data_access"];
-/// How communications and dataflow are stored; the views `communication` and `dataflow` say the
-/// same in plain columns.
-const PACKED: [&str; 4] = ["communication_row", "communication_kind", "dataflow_row", "place"];
+/// How communications and dataflow are stored, beside tables `..._row` of views; the views `communication`
+/// and `dataflow` say the same in plain columns.
+const PACKED: [&str; 2] = ["communication_kind", "place"];
 
 /// Tables and views to write.
 fn names(connection: &Connection, options: &Options) -> Result<Vec<String>, ExportError> {
@@ -21,13 +22,19 @@ fn names(connection: &Connection, options: &Options) -> Result<Vec<String>, Expo
         all.push(r.get::<_, String>(0)?);
         Ok(())
     })?;
+    let views: BTreeSet<String> = all.iter().cloned().collect();
+    let is_stored = |name: &str| {
+        PACKED.contains(&name) || name.strip_suffix("_row").is_some_and(|n| views.contains(n))
+    };
+    let mut known = all.clone();
+    known.retain(|n| !is_stored(n) && !n.starts_with("lacks_"));
     if options.tables.is_empty() {
-        all.retain(|n| !LARGE.contains(&n.as_str()) && !PACKED.contains(&n.as_str()));
-        return Ok(all);
+        known.retain(|n| !LARGE.contains(&n.as_str()));
+        return Ok(known);
     }
     for name in &options.tables {
         if !all.contains(name) {
-            return Err(ExportError::NoTable { name: name.clone(), known: all.join(", ") });
+            return Err(ExportError::NoTable { name: name.clone(), known: known.join(", ") });
         }
     }
     Ok(options.tables.clone())

@@ -81,16 +81,16 @@ pub(super) const PART: &str = "part";
 
 /// Tables whose rows a build of detail `instance` adds to those of `summary`.
 const OF_INSTANCES: [&str; 21] = [
-    "thread_event",
-    "system_call",
-    "system_call_access",
-    "mapping",
-    "allocation",
-    "signal_event",
-    "marker",
-    "function_call",
-    "control_flow",
-    "saved_register",
+    "thread_event_row",
+    "system_call_row",
+    "system_call_access_row",
+    "mapping_row",
+    "allocation_row",
+    "signal_event_row",
+    "marker_row",
+    "function_call_row",
+    "control_flow_row",
+    "saved_register_row",
     "dataflow_row",
     "folded_call",
     "instruction_edge",
@@ -129,7 +129,7 @@ pub(super) fn tell(done: u64, steps: u64) {
 
 /// Whether rows of calls, with events, were made for this connection only.
 pub fn are_temporary(connection: &Connection) -> duckdb::Result<bool> {
-    is_temporary(connection, "control_flow")
+    is_temporary(connection, "control_flow_row")
 }
 
 pub(super) fn is_temporary(connection: &Connection, table: &str) -> duckdb::Result<bool> {

@@ -397,8 +397,14 @@ impl Parts {
 }
 
 /// Tables of events but for those of the heap.
-const OF_EVENTS: [&str; 6] =
-    ["mapping", "thread_event", "system_call", "system_call_access", "signal_event", "marker"];
+const OF_EVENTS: [&str; 6] = [
+    "mapping_row",
+    "thread_event_row",
+    "system_call_row",
+    "system_call_access_row",
+    "signal_event_row",
+    "marker_row",
+];
 
 /// Sees to it that there are the events of the run, but for those of the heap, if it is packed: chunks
 /// are unpacked, and no pass goes over them.

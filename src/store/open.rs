@@ -1,6 +1,6 @@
 //! Opening a database that was built before.
 
-use super::{SCHEMA_VERSION, catalog, sqlite};
+use super::{KNOWS_WHAT_IS_MISSING, SCHEMA_VERSION, catalog, sqlite};
 use crate::files;
 use duckdb::{AccessMode, Config, Connection};
 use std::io::Read;
@@ -158,6 +158,7 @@ pub fn open_as(path: &Path, opening: Opening) -> Result<Connection, OpenError> {
     let connection = open_free(path, opening)?;
     confine(&connection, opening.reach).map_err(|e| unreadable(path, &e))?;
     examine(&connection, path, opening.trust)?;
+    connection.execute_batch(KNOWS_WHAT_IS_MISSING).map_err(|e| unreadable(path, &e))?;
     Ok(connection)
 }
 
@@ -170,6 +171,7 @@ pub fn open_both(path: &Path, other: &Path, trust: Trust) -> Result<Connection, 
     attach(&connection, other)?;
     confine(&connection, opening.reach).map_err(|e| unreadable(path, &e))?;
     examine(&connection, path, trust)?;
+    connection.execute_batch(KNOWS_WHAT_IS_MISSING).map_err(|e| unreadable(path, &e))?;
     Ok(connection)
 }
 

@@ -1,7 +1,7 @@
 //! A new database: written under another name by a thread of its own, renamed when complete.
 
 use super::table::{Batch, Tables};
-use super::{EMPTY, SCHEMA, StoreError, open};
+use super::{EMPTY, KNOWS_WHAT_IS_MISSING, SCHEMA, StoreError, open};
 use crate::files::{self, Kind, Output, Rule};
 use duckdb::{Config, Connection};
 use std::path::Path;
@@ -138,6 +138,7 @@ pub fn make_empty(path: &Path) -> Result<(), StoreError> {
 fn begin(path: &Path) -> duckdb::Result<Connection> {
     let connection = Connection::open_with_flags(path, config()?)?;
     connection.execute_batch(SETTINGS)?;
+    connection.execute_batch(KNOWS_WHAT_IS_MISSING)?;
     connection.execute_batch("BEGIN TRANSACTION;")?;
     Ok(connection)
 }

@@ -176,7 +176,7 @@ pub fn ensure_named(connection: &Connection, statement: &str) -> Result<(), View
     let most = if detail >= Detail::Pairs { MOST_STEPS } else { MOST_STEPS_OF_CALLS };
     if steps > most {
         // What `addfg rows` made of a part is there to be asked.
-        let table = if detail >= Detail::Pairs { "communication_row" } else { "function_call" };
+        let table = if detail >= Detail::Pairs { "communication_row" } else { "function_call_row" };
         let made = format!("SELECT count(*) > 0 FROM (FROM {table} LIMIT 1)");
         if connection.query_row(&made, [], |r| r.get::<_, bool>(0))? {
             return Ok(());

@@ -705,8 +705,8 @@ fn deep_recursion_and_clocks() {
     let connection = duckdb::Connection::open(&db).unwrap();
     connection
         .execute_batch(
-            "DELETE FROM function_call; DELETE FROM folded_call; DELETE FROM call_edge; DELETE FROM function_profile; DELETE FROM dataflow_row;
-             INSERT INTO function_call (call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_seq,
+            "DELETE FROM function_call_row; DELETE FROM folded_call; DELETE FROM call_edge; DELETE FROM function_profile; DELETE FROM dataflow_row;
+             INSERT INTO function_call_row (call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_seq,
                  return_seq, call_time, return_time, call_instruction_id, steps_self, steps_total)
                  SELECT i, 1, i, CASE WHEN i > 1 THEN i - 1 END, NULL, 1, i - 1, 'call', 'return', i, 100001 - i, NULL,
                  NULL, NULL, 2, 2 * (50001 - i) FROM range(1, 50001) t(i);
@@ -724,8 +724,8 @@ fn deep_recursion_and_clocks() {
     let connection = duckdb::Connection::open(&db).unwrap();
     connection
         .execute_batch(
-            "DELETE FROM function_call; DELETE FROM function_profile;
-             INSERT INTO function_call (call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_seq,
+            "DELETE FROM function_call_row; DELETE FROM function_profile;
+             INSERT INTO function_call_row (call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_seq,
                  return_seq, call_time, return_time, call_instruction_id, steps_self, steps_total) VALUES
                  (1, 1, 1, NULL, NULL, 1, 0, 'root', 'open', NULL, NULL, 1000, 1100, NULL, NULL, NULL),
                  (2, 2, 1, 1, NULL, 1, 1, 'call', 'return', NULL, NULL, 1010, 1050, NULL, NULL, NULL),
@@ -743,7 +743,7 @@ fn deep_recursion_and_clocks() {
     assert_eq!(begins.map(|e| number(&e["ts"])).collect::<Vec<_>>(), [0, 10, 20, 5]);
     let connection = duckdb::Connection::open(&db).unwrap();
     connection
-        .execute_batch("UPDATE function_call SET call_time = NULL, return_time = NULL")
+        .execute_batch("UPDATE function_call_row SET call_time = NULL, return_time = NULL")
         .unwrap();
     drop(connection);
     let folded = ["export", utf8(&db), "--to", "folded", "-o", "-"];

@@ -83,7 +83,7 @@ fn sets_have_the_rows_of_their_pairs() {
         let [single, sum] = agree(&db, &all, &readers);
         assert!(single > 100 && sum > 20, "{single}, {sum}");
         // In all as many bytes as the function level says, from there to there.
-        let own = if detail != "rows" { "" } else { "WHERE writer <> reader" };
+        let own = if detail == "rows" { "WHERE writer <> reader" } else { "" };
         let bytes = rows(&db, &format!("SELECT sum(bytes) FROM function_dataflow {own}"));
         let listed = ok(&[
             "flows",

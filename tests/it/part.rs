@@ -106,3 +106,98 @@ fn a_part_is_refused_where_there_is_none() {
     build(&db, &[&wet], &["--force"]);
     refused(&["rows", utf8(&db), "--range", "1..2"], &["no packed run"]);
 }
+
+/// Any program that opens the file gets an error where rows are not there, and never an empty answer.
+#[test]
+fn other_programs_are_told_that_rows_are_missing() {
+    let scratch = Scratch::new("plain");
+    let views = [
+        "function_call",
+        "control_flow",
+        "saved_register",
+        "dataflow",
+        "thread_event",
+        "system_call",
+        "system_call_access",
+        "mapping",
+        "allocation",
+        "signal_event",
+        "marker",
+        "communication",
+        "opcode_line",
+        "data_access",
+        "steps(1, 5)",
+        "accesses(1, 5)",
+    ];
+    let forms = ["FROM {}", "SELECT count(*) FROM {}", "SELECT 1 WHERE EXISTS (FROM {})"];
+    let answers = |db: &Path, views: &[&str]| -> Vec<Result<(), String>> {
+        let config = duckdb::Config::default().access_mode(duckdb::AccessMode::ReadOnly).unwrap();
+        let connection = Connection::open_with_flags(db, config).unwrap();
+        let ask = |sql: String| {
+            let mut statement = connection.prepare(&sql).map_err(|e| e.to_string())?;
+            let mut rows = statement.query([]).map_err(|e| e.to_string())?;
+            while rows.next().map_err(|e| e.to_string())?.is_some() {}
+            Ok(())
+        };
+        let all = forms.iter().flat_map(|form| views.iter().map(|view| form.replace("{}", view)));
+        all.map(ask).collect()
+    };
+    let db = scratch.copy(&example("fir", "summary"), "plain.duckdb");
+    for answer in answers(&db, &views) {
+        let error = answer.expect_err("it has no rows");
+        assert!(error.contains("addfg rows DB makes them"), "{error}");
+    }
+    // Calls that are there are given, steps that are not are asked for in vain.
+    let (calls, steps) = views.split_at(11);
+    let instance = example("fir", "instance");
+    assert!(answers(&instance, calls).iter().all(Result::is_ok));
+    assert!(answers(&instance, steps).iter().all(Result::is_err));
+    ok(&["rows", "-q", utf8(&db), "--level", "middle"]);
+    assert!(answers(&db, &views[..12]).iter().all(Result::is_ok));
+    assert!(answers(&db, &views[12..]).iter().all(Result::is_err));
+    ok(&["rows", "-q", utf8(&db), "--range", "5..9"]);
+    assert!(answers(&db, &views).iter().all(Result::is_ok));
+    // Nobody kept what is missing here.
+    assert!(answers(&example("fir", "sums"), &views).iter().all(Result::is_ok));
+}
+
+/// What a build makes where nobody said what: all rows of a short run, with the run beside them.
+#[test]
+fn a_short_run_has_its_rows() {
+    let scratch = Scratch::new("default");
+    let [log, elf] = example_files("jpeg");
+    let (default, pairs) = (scratch.path("default.duckdb"), example("jpeg", "rows"));
+    load(&log, &elf, &default, &[]);
+    let connection = Connection::open_in_memory().unwrap();
+    for (db, as_name) in [(&default, "made"), (&pairs, "pairs")] {
+        let attach = format!("ATTACH '{}' AS {as_name} (READ_ONLY)", utf8(db));
+        connection.execute_batch(&attach).unwrap();
+    }
+    let sql = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'pairs'
+               AND table_name NOT LIKE 'run_%' AND table_name NOT IN ('communication_row', 'communication_kind')";
+    let mut statement = connection.prepare(sql).unwrap();
+    let names = statement.query_map([], |r| r.get::<_, String>(0)).unwrap();
+    let names: Vec<String> = names.map(Result::unwrap).chain(["communication".into()]).collect();
+    assert!(names.len() > 60);
+    for name in names {
+        let [a, b] = ["made", "pairs"].map(|db| format!("SELECT * FROM {db}.{name}"));
+        assert_eq!(different(&connection, &a, &b), 0, "{name}");
+    }
+    let text = ok(&["verify", utf8(&default)]);
+    let (runs, held) = ("SELECT count(*) FROM block_run", "run_chunk            equal     ");
+    assert!(text.contains(&format!("{held}{} runs", rows(&default, runs)[0])), "{text}");
+    change(
+        &default,
+        "UPDATE block_run SET thread_id = 2 WHERE start_seq = (SELECT min(start_seq) FROM block_run)",
+    );
+    let output = addfg(&["verify", utf8(&default)]);
+    assert!(
+        printed(&output).contains("1 only in run_chunk, first at step 1"),
+        "{}",
+        printed(&output)
+    );
+    // Without the run only sums.
+    load(&log, &elf, &default, &["--no-steps"]);
+    let sql = "SELECT value, (SELECT count(*) FROM run_chunk), (SELECT count(*) FROM function_call) FROM meta WHERE key = 'detail'";
+    assert_eq!(rows(&default, sql), ["summary,0,0"]);
+}

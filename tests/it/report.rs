@@ -52,14 +52,14 @@ fn thousands(path: &Path, n: u32) {
     let connection = Connection::open(path).unwrap();
     connection
         .execute_batch(&format!(
-            "DELETE FROM function_symbol; DELETE FROM function_name; DELETE FROM function_call; DELETE FROM dataflow_row;
+            "DELETE FROM function_symbol; DELETE FROM function_name; DELETE FROM function_call_row; DELETE FROM dataflow_row;
              DELETE FROM function_edge; DELETE FROM call_edge; DELETE FROM function_profile; DELETE FROM source_file;
              DELETE FROM folded_call; DELETE FROM function_profile_folded; DELETE FROM function_edge_folded; DELETE FROM call_edge_folded;
              INSERT INTO source_file SELECT i, 'src/module_' || i || '/implementation.c' FROM range(1, 51) t(i);
              INSERT INTO function_symbol (function_id, name, symbol, kind, image_id, file_id, address, size)
              SELECT i, 'namespace::component_' || i % 50 || '::function_' || i || '(int, char const*)', 'f' || i, 'function', NULL,
                     1 + i % 50, 4096 + i * 256, 256 FROM range(1, {functions} + 1) t(i);
-             INSERT INTO function_call
+             INSERT INTO function_call_row
              SELECT i + 1, 1 + i * 7919 % {functions}, 1 + i // 1000, CASE WHEN i > 0 THEN 1 + (i - 1) // 2 END, NULL, 1,
                     floor(log2(i + 1))::INTEGER, CASE WHEN i > 0 THEN 'call' ELSE 'root' END, 'return', 1 + i * 10,
                     CASE WHEN i = 0 THEN 1000000 ELSE i * 10 + 9 END, NULL, NULL, NULL, 10, 10, 0 FROM range(100000) t(i);
@@ -217,7 +217,7 @@ fn a_trace_with_times_only() {
     let change = Connection::open(&db).unwrap();
     change
         .execute_batch(
-            "UPDATE function_call SET call_time = 18446744073709550000 + call_seq, return_time = 18446744073709550000 + return_seq,
+            "UPDATE function_call_row SET call_time = 18446744073709550000 + call_seq, return_time = 18446744073709550000 + return_seq,
                                       call_seq = NULL, return_seq = NULL, steps_self = NULL, steps_total = NULL;
              UPDATE function_profile_folded SET steps_self = NULL, steps_total = NULL;
              UPDATE function_profile SET steps_self = NULL, steps_total = NULL;
@@ -253,7 +253,7 @@ fn a_trace_with_dependences_only() {
             "ALTER TABLE function_edge_folded ALTER bytes DROP NOT NULL; ALTER TABLE function_edge_folded ALTER via DROP NOT NULL;
              ALTER TABLE function_profile_folded ALTER calls DROP NOT NULL;
              UPDATE function_edge_folded SET bytes = NULL, via = NULL, unique_bytes = NULL, addresses = NULL;
-             UPDATE function_profile_folded SET calls = NULL; DELETE FROM call_edge_folded; DELETE FROM function_call;",
+             UPDATE function_profile_folded SET calls = NULL; DELETE FROM call_edge_folded; DELETE FROM function_call_row;",
         )
         .unwrap();
     drop(change);

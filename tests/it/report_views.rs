@@ -221,7 +221,7 @@ fn files_come_first_where_there_are_hundreds() {
     // Functions of so few steps a call are helpers, never boxes.
     change(
         &db,
-        "UPDATE function_call SET steps_self = 10 + 20000 // function_id; DELETE FROM function_profile;
+        "UPDATE function_call_row SET steps_self = 10 + 20000 // function_id; DELETE FROM function_profile;
          INSERT INTO function_profile
          SELECT function_id, count(*), sum(steps_self), sum(steps_total), 0, 0 FROM function_call GROUP BY ALL",
     );

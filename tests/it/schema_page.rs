@@ -68,6 +68,7 @@ Some tables hold ids only. Ask the view that has names:
 | `dataflow_row` | `dataflow` |
 | `communication_row` | `communication` |
 | `block_run`, `block_step`, `block_access` | `opcode_line`, `data_access` |
+| others `..._row` | their names without it |
 
 - A column `..._id` is the id of another table. Ids are dense from 1. NULL means none, or unknown.
 - `seq` numbers the steps (executed instructions) of the whole run from 1; `..._seq` is such a number. A call has the
@@ -77,7 +78,8 @@ Some tables hold ids only. Ask the view that has names:
 - `--detail` decides which tables have rows. `summary`: functions, instructions, calls and dataflow by function.
   `instance`: single calls, the dataflow between them, dataflow by instruction. `pairs`: steps, accesses,
   communications. `full`: also communications inside a call. The other tables are empty. Without it a run of up to
-  5 M steps has the rows of `pairs`, a longer one those of `summary`; `addfg rows` makes the others.
+  5 M steps has the rows of `pairs`, a longer one those of `summary`; `addfg rows` makes the others. Until then their
+  views end a statement with an error, in any program that opens the file (DuckDB 1.3 or later).
 - `FROM steps(1000, 1020)` and `FROM accesses(1000, 1020)` read only this part of the run.
 
 ## How they join
@@ -126,7 +128,8 @@ fn sources(sql: &str) -> Vec<String> {
 }
 
 /// What columns of views say that no table has so.
-const SAYS: [(&str, &str); 21] = [
+const SAYS: [(&str, &str); 22] = [
+    ("no", "Never has a value: to ask is the error"),
     ("seq", "Number of the step, from 1"),
     ("write_seq", "Step of the write, NULL: no step wrote the bytes"),
     ("read_seq", "Step of the read"),
@@ -157,9 +160,17 @@ const SAYS: [(&str, &str); 21] = [
 ];
 
 /// What a view's column says: its own comment, else that of the table that it comes from.
-fn comment(all: &Columns, column: &Column, sql: &str) -> String {
+fn comment(all: &Columns, view: &str, column: &Column, sql: &str) -> String {
     if !column.comment.is_empty() || !sql.starts_with("CREATE VIEW") {
         return column.comment.clone();
+    }
+    let rows = format!("{view}_row");
+    if sql.contains(&format!("* FROM {rows} ")) {
+        return all[&rows]
+            .iter()
+            .find(|c| c.name == column.name)
+            .map_or("", |c| &c.comment)
+            .to_owned();
     }
     if let Some((_, says)) = SAYS.iter().find(|(name, _)| *name == column.name) {
         return (*says).to_owned();
@@ -234,7 +245,8 @@ fn part(connection: &Connection, all: &Columns, level: &str, schema: &str, page:
     let about = schema.lines().map_while(|line| line.strip_prefix("-- "));
     writeln!(page, "\n## {level}\n{}", wrapped(&about.collect::<Vec<_>>().join(" "))).unwrap();
     for (kind, name) in defined(schema) {
-        if kind == "MACRO" {
+        // The rows of a view that adds nothing to them.
+        if kind == "MACRO" || schema.contains(&format!("SELECT * FROM {name} ")) {
             continue;
         }
         let sql = "SELECT comment, sql, '' FROM duckdb_tables() WHERE table_name = $1
@@ -244,7 +256,7 @@ fn part(connection: &Connection, all: &Columns, level: &str, schema: &str, page:
         writeln!(page, "\n### {name}\n{about}\n").unwrap();
         writeln!(page, "| column | type | unit | |\n|---|---|---|---|").unwrap();
         for column in &all[name] {
-            let says = comment(all, column, &sql).replace('|', "\\|").replace('<', "&lt;");
+            let says = comment(all, name, column, &sql).replace('|', "\\|").replace('<', "&lt;");
             assert!(!says.is_empty(), "{name}.{} says nothing", column.name);
             let (unit, kind) = (unit(name, column), &column.kind);
             writeln!(page, "| `{}` | {kind} | {unit} | {says} |", column.name).unwrap();

@@ -105,7 +105,7 @@ fn fixture(scratch: &Scratch) -> PathBuf {
              INSERT INTO instruction_edge VALUES (1, 2, 1, 'heap', 8, 1), (NULL, 1, 8, 'stack', 16, 2);
              INSERT INTO communication_kind VALUES (1, 1, 0, false, 8), (2, 0, NULL, true, 4);
              INSERT INTO communication_row VALUES (9, 3, 1, 18446744073709551608), (9, NULL, 2, 0);
-             INSERT INTO control_flow SELECT call_id, 1, call_id, function_id, call_seq, return_seq, 18446744073709551615, NULL
+             INSERT INTO control_flow_row SELECT call_id, 1, call_id, function_id, call_seq, return_seq, 18446744073709551615, NULL
              FROM function_call;
              INSERT INTO diagnostic VALUES ('error', 'damaged', 'a <b> \"c\"', 2, 'log:3', 'none');
              INSERT INTO meta VALUES ('cycle_frequency', '1000');
@@ -135,11 +135,11 @@ fn fixture(scratch: &Scratch) -> PathBuf {
 /// The fixture and its export.
 fn hostile(scratch: &Scratch) -> (PathBuf, PathBuf) {
     let (db, sqlite) = (fixture(scratch), scratch.path("small.sqlite"));
-    let calls = "INSERT INTO system_call VALUES (1, 50, 1, 0, 'read', 8);
-         INSERT INTO system_call_access VALUES (1, 0, true, 18446744073709551608, 8, '<read: a>'), (1, 1, false, 4096, 1, NULL);
-         INSERT INTO allocation VALUES (NULL, 1, 'allocate', 18446744073709551600, 15), (50, 1, 'reallocate', 8192, 7),
+    let calls = "INSERT INTO system_call_row VALUES (1, 50, 1, 0, 'read', 8);
+         INSERT INTO system_call_access_row VALUES (1, 0, true, 18446744073709551608, 8, '<read: a>'), (1, 1, false, 4096, 1, NULL);
+         INSERT INTO allocation_row VALUES (NULL, 1, 'allocate', 18446744073709551600, 15), (50, 1, 'reallocate', 8192, 7),
              (50, 1, 'free', 8192, NULL);
-         INSERT INTO mapping VALUES (50, 1, 'move', 4096, 4096, NULL, 8192, NULL);
+         INSERT INTO mapping_row VALUES (50, 1, 'move', 4096, 4096, NULL, 8192, NULL);
          INSERT INTO variable_field VALUES (1, '[].position.x', 4, 8, 16), (1, 'a|b', 0, 4, NULL);
          INSERT INTO inlined_call VALUES (1, 'twice_outer', 1, NULL, NULL, NULL), (2, 'inner', 1, 1, 1, 7);
          INSERT INTO inlined_instruction SELECT min(instruction_id), 2 FROM instruction";

@@ -139,11 +139,11 @@ fn a_changed_database_is_told() {
         "DELETE FROM communication_row WHERE read_seq = (SELECT min(read_seq) FROM communication_row)",
         "UPDATE dataflow_row SET unique_bytes = unique_bytes + 1 WHERE reader_call_id = 5",
         "UPDATE function_edge SET addresses = addresses - 1 WHERE via = 'constant'",
-        "UPDATE control_flow SET end_seq = end_seq + 1 WHERE interval_id = 2",
+        "UPDATE control_flow_row SET end_seq = end_seq + 1 WHERE interval_id = 2",
         "UPDATE instruction_edge SET bytes = bytes + 1 WHERE bytes = (SELECT max(bytes) FROM instruction_edge)",
         "UPDATE call_edge SET calls = 6 WHERE calls = 5",
-        "UPDATE function_call SET steps_total = 1 WHERE call_id = 1",
-        "DELETE FROM saved_register WHERE save_seq = (SELECT min(save_seq) FROM saved_register)",
+        "UPDATE function_call_row SET steps_total = 1 WHERE call_id = 1",
+        "DELETE FROM saved_register_row WHERE save_seq = (SELECT min(save_seq) FROM saved_register)",
     ] {
         let db = scratch.copy(&example("fir", "pairs"), "changed.duckdb");
         common::change(&db, change);

@@ -677,9 +677,9 @@ fn verify_derives_the_calls_from_the_records() {
     }
     // It sees every kind of difference.
     for change in [
-        "UPDATE function_call SET return_time = return_time + 1 WHERE call_id = 4",
-        "UPDATE function_call SET tail_of_call_id = NULL WHERE call_id = 6",
-        "UPDATE function_call SET parent_call_id = 1 WHERE call_id = 4",
+        "UPDATE function_call_row SET return_time = return_time + 1 WHERE call_id = 4",
+        "UPDATE function_call_row SET tail_of_call_id = NULL WHERE call_id = 6",
+        "UPDATE function_call_row SET parent_call_id = 1 WHERE call_id = 4",
         "UPDATE call_record SET ticks_self = 1 WHERE call_id = 1",
         "UPDATE call_stack SET function_id = 1 WHERE stack_id = 2",
         "UPDATE call_edge SET calls = calls + 1 WHERE callee_function_id = 3",

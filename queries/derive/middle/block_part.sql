@@ -1,5 +1,5 @@
 -- Parts of blocks: longest runs of steps of one function that follow one another. No call instance begins or ends within one.
--- reads: block_step, block_access, instruction, signal_event
+-- reads: block_step, block_access, instruction, signal_event_row
 -- code: instructions as control sees them; next: the address behind
 -- block_part: part_id, block_id, first_step, last_step, function_id, first_id, last_id (instructions), executed (the last one), call_index,
 -- return_index (where it stores or loads a return address, among the addresses of a run), is_end (of the block)
@@ -38,7 +38,7 @@ CREATE TEMP TABLE context_left (
 CREATE TEMP TABLE exception_level AS
 WITH event AS (
     SELECT row_number() OVER (ORDER BY rowid) AS number, thread_id, coalesce(seq, 0) AS seq, CASE kind WHEN 'entry' THEN 1 ELSE -1 END AS change
-    FROM signal_event WHERE kind IN ('entry', 'return')),
+    FROM signal_event_row WHERE kind IN ('entry', 'return')),
 summed AS (SELECT *, sum(change) OVER (PARTITION BY thread_id ORDER BY number) AS total FROM event)
 SELECT number, thread_id, seq, change, total - least(0, min(total) OVER (PARTITION BY thread_id ORDER BY number)) AS level FROM summed;
 -- context_id: number of the entry; end_seq: the step behind which it has returned

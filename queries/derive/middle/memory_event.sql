@@ -1,5 +1,5 @@
 -- What a trace tells of memory beside steps: what the kernel read and wrote, what was mapped and unmapped, and which sections lay where from when on.
--- reads: mapping, system_call, system_call_access, section, image, function_symbol, access_code
+-- reads: mapping_row, system_call, system_call_access, section, image, function_symbol, access_code
 -- memory_event: number (from 1, in order), seq (of the window), id (behind the accesses of the step before it: ordinals from 32768 on), kind (a move is a
 -- `move_to` and a `move_from`), first, last, path, file, from_address (of a `move_to`)
 -- kernel_access: seq (of the window), id (ordinals from 49152 on), is_write, address, bytes, code_id (in access_code: of the pseudo-function),
@@ -11,9 +11,9 @@
 CREATE TEMP TABLE memory_event AS
 WITH event AS (
     SELECT rowid AS place, coalesce(seq, 0) AS seq, CASE kind WHEN 'move' THEN 'move_from' ELSE kind END AS kind, address, bytes, path, NULL AS from_address
-    FROM mapping WHERE bytes > 0 AND kind <> 'memory'
+    FROM mapping_row WHERE bytes > 0 AND kind <> 'memory'
     UNION ALL
-    SELECT rowid, coalesce(seq, 0), 'move_to', to_address, bytes, NULL, address FROM mapping WHERE bytes > 0 AND kind = 'move')
+    SELECT rowid, coalesce(seq, 0), 'move_to', to_address, bytes, NULL, address FROM mapping_row WHERE bytes > 0 AND kind = 'move')
 -- A window ends with a move: what comes behind it is of the next one.
 SELECT row_number() OVER (ORDER BY place, kind DESC)::INTEGER AS number,
        greatest(seq, getvariable('first')) + (place > coalesce(min(CASE kind WHEN 'move_to' THEN place END) OVER (PARTITION BY seq), place))::INTEGER AS seq,

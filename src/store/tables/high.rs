@@ -5,7 +5,7 @@ use crate::id::{CallId, FunctionId, InstructionId, IntervalId, Seq, StackId, Thr
 use crate::store::row::tables;
 
 tables! {
-    ControlFlow, ControlFlows = "control_flow" {
+    ControlFlow, ControlFlows = "control_flow_row" {
         interval_id: IntervalId => INTEGER,
         thread_id: ThreadId => INTEGER,
         call_id: CallId => INTEGER,

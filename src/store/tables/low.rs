@@ -175,7 +175,7 @@ tables! {
         data: &'a [u8] => BLOB,
     }
 
-    ThreadEvent<'a>, ThreadEvents = "thread_event" {
+    ThreadEvent<'a>, ThreadEvents = "thread_event_row" {
         seq: Option<Seq> => BIGINT,
         thread_id: ThreadId => INTEGER,
         kind: &'a str => VARCHAR,
@@ -183,7 +183,7 @@ tables! {
         name: Option<&'a str> => VARCHAR,
     }
 
-    SystemCall<'a>, SystemCalls = "system_call" {
+    SystemCall<'a>, SystemCalls = "system_call_row" {
         system_call_id: u32 => INTEGER,
         seq: Option<Seq> => BIGINT,
         thread_id: ThreadId => INTEGER,
@@ -192,7 +192,7 @@ tables! {
         result: Option<u64> => UBIGINT,
     }
 
-    SystemCallAccess<'a>, SystemCallAccesses = "system_call_access" {
+    SystemCallAccess<'a>, SystemCallAccesses = "system_call_access_row" {
         system_call_id: u32 => INTEGER,
         ordinal: u32 => INTEGER,
         is_write: bool => BOOLEAN,
@@ -201,7 +201,7 @@ tables! {
         source: Option<&'a str> => VARCHAR,
     }
 
-    Mapping<'a>, Mappings = "mapping" {
+    Mapping<'a>, Mappings = "mapping_row" {
         seq: Option<Seq> => BIGINT,
         process_id: ProcessId => INTEGER,
         kind: &'a str => VARCHAR,
@@ -212,7 +212,7 @@ tables! {
         path: Option<&'a str> => VARCHAR,
     }
 
-    Allocation<'a>, Allocations = "allocation" {
+    Allocation<'a>, Allocations = "allocation_row" {
         seq: Option<Seq> => BIGINT,
         thread_id: ThreadId => INTEGER,
         kind: &'a str => VARCHAR,
@@ -220,14 +220,14 @@ tables! {
         bytes: Option<u64> => UBIGINT,
     }
 
-    SignalEvent<'a>, SignalEvents = "signal_event" {
+    SignalEvent<'a>, SignalEvents = "signal_event_row" {
         seq: Option<Seq> => BIGINT,
         thread_id: ThreadId => INTEGER,
         kind: &'a str => VARCHAR,
         number: Option<u32> => INTEGER,
     }
 
-    Marker<'a>, Markers = "marker" {
+    Marker<'a>, Markers = "marker_row" {
         seq: Option<Seq> => BIGINT,
         thread_id: ThreadId => INTEGER,
         text: &'a str => VARCHAR,

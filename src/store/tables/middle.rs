@@ -5,7 +5,7 @@ use crate::id::{CallId, FunctionId, InstructionId, Seq, ThreadId};
 use crate::store::row::tables;
 
 tables! {
-    FunctionCall, FunctionCalls = "function_call" {
+    FunctionCall, FunctionCalls = "function_call_row" {
         call_id: CallId => INTEGER,
         function_id: FunctionId => INTEGER,
         instance: u32 => INTEGER,
@@ -40,7 +40,7 @@ tables! {
         address: u64 => UBIGINT,
     }
 
-    SavedRegister, SavedRegisters = "saved_register" {
+    SavedRegister, SavedRegisters = "saved_register_row" {
         call_id: CallId => INTEGER,
         save_seq: u64 => BIGINT,
         save_ordinal: u16 => USMALLINT,

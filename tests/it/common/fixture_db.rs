@@ -58,7 +58,7 @@ pub fn small(path: &Path) {
                  (11, 'ns::f(int)', 'ns::f(int)', 'function', 1, 2, 4240, 16);
              INSERT INTO function_name VALUES (9, 'twice'), (10, 'twice'), (11, '_ZN2ns1fEi');
              -- call_id, function, instance, parent, tail of, thread, depth, kind, ending, ..., self, total
-             INSERT INTO function_call (call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_seq,
+             INSERT INTO function_call_row (call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_seq,
                  return_seq, call_time, return_time, call_instruction_id, steps_self, steps_total) VALUES
                  (1, 1, 1, NULL, NULL, 1, 0, 'root', 'open', 1, 100, NULL, NULL, NULL, 10, 100),
                  (2, 3, 1, 1, NULL, 1, 1, 'call', 'return', 2, 9, NULL, NULL, NULL, 8, 8),
@@ -81,7 +81,7 @@ pub fn small(path: &Path) {
                  (5, 7, 2, 6, 'register', 8, 8, 1), (NULL, 7, 8, 6, 'global', 8, 8, 1), (7, 8, 6, 7, 'register', 4, 4, 1),
                  (NULL, 3, 8, 2, 'heap', 2000000, 2000000, 500000))
                  f(writer_call, reader_call, writer, reader, via, bytes, uniq, transfers) JOIN place p USING (via);
-             UPDATE function_call SET bytes_in = (
+             UPDATE function_call_row SET bytes_in = (
                  SELECT coalesce(sum(d.bytes), 0) FROM dataflow_row d
                  WHERE d.reader_call_id = call_id AND d.writer_call_id IS DISTINCT FROM call_id);",
         )
