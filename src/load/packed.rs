@@ -407,7 +407,7 @@ impl Again<'_> {
         })?;
         let summary = replayed.pass.finish();
         replayed.pass.output().finish();
-        rows.runs.map(RunRows::finish);
+        rows.runs.into_iter().for_each(RunRows::finish);
         rows.events.finish();
         Ok(summary)
     }

@@ -2,7 +2,9 @@
 
 use super::code::Functions;
 use super::rows::PassRows;
-use crate::analysis::pass::Pass;
+use crate::analysis::pass::{FrameSlot, Pass, Processor};
+use crate::event::{Isa, Keeps};
+use crate::isa;
 use crate::store::table::Batch;
 
 /// Sends to the writer's thread. That it has ended is seen when it is joined.
@@ -10,3 +12,18 @@ pub type Send<'a> = Box<dyn FnMut(Batch) + 'a>;
 
 /// The pass as builds use it.
 pub type BuildPass<'a> = Pass<Functions, PassRows<Send<'a>>>;
+
+/// What the pass has to know of a processor.
+pub(super) fn processor(isa: Isa) -> Processor {
+    let registers = isa::registers(isa);
+    let slot = match registers.link {
+        Some(_) => FrameSlot::StackPointer,
+        None => FrameSlot::ReturnSlot,
+    };
+    let spans = |keeps: Keeps| {
+        let words = (0..).zip(keeps.registers());
+        words.filter_map(|(word, name)| Some((word, registers.lookup(name)?))).collect()
+    };
+    let (link, frame) = (registers.lookup("lr"), spans(Keeps::Frame));
+    Processor { register_bytes: registers.size, slot, link, frame, long: spans(Keeps::LongFrame) }
+}

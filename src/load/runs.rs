@@ -60,8 +60,6 @@ pub struct RunRows<'a> {
     stream: Stream<BlockRuns>,
     /// Runs without any of these steps are left out.
     wanted: RangeInclusive<u64>,
-    /// Steps of the runs that are kept.
-    steps: u64,
 }
 
 impl RunRows<'_> {
@@ -70,7 +68,6 @@ impl RunRows<'_> {
         if start_seq > *self.wanted.end() || end <= *self.wanted.start() {
             return;
         }
-        self.steps += run.shape.steps as u64;
         let row = BlockRun {
             start_seq,
             thread_id: ThreadId::at(run.thread as usize),
@@ -231,7 +228,7 @@ impl PackedRuns {
 impl<'a> RunRows<'a> {
     /// Keeps the runs that have some of the `wanted` steps.
     pub fn new(send: Send<'a>, wanted: RangeInclusive<u64>) -> Self {
-        RunRows { send, stream: Stream::default(), wanted, steps: 0 }
+        RunRows { send, stream: Stream::default(), wanted }
     }
 
     /// Adds the runs of a batch that begins with the step `seq`: those of which `kept` says so, all
@@ -249,10 +246,9 @@ impl<'a> RunRows<'a> {
         self.stream.rest().into_iter().for_each(&mut self.send);
     }
 
-    /// The same, and gives the steps that were kept.
-    pub fn finish(mut self) -> u64 {
+    /// Ends with that.
+    pub fn finish(mut self) {
         self.hand_out();
-        self.steps
     }
 }
 

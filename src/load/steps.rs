@@ -10,7 +10,7 @@ use super::front::{Front, GivenRanges, Target};
 use super::intake::{Intake, Progress, Records};
 use super::limit::{self, Limit};
 use super::packed::{self, Wanted};
-use super::pass::{BuildPass, Send};
+use super::pass::{BuildPass, Send, processor};
 use super::placing;
 use super::reader::{Reader, Reading};
 use super::rows::PassRows;
@@ -18,14 +18,12 @@ use super::runs::{PackedRuns, RunRows};
 use super::suspicions;
 use super::{BuildError, Detail, Options, Report};
 use crate::analysis::access::Insn;
-use crate::analysis::access::SaveRule;
-use crate::analysis::pass::{FrameSlot, Pass, Processor};
+use crate::analysis::pass::Pass;
 use crate::analysis::place::SectionRange;
-use crate::analysis::{self, Details, Summary, superblock};
+use crate::analysis::{self, Summary};
 use crate::diagnostics::{Counted, Diagnostics};
-use crate::event::{BlockDef, Isa, Keeps};
+use crate::event::{BlockDef, Isa};
 use crate::image::{AddressSpace, Image};
-use crate::isa;
 use crate::store::StoreError;
 use crate::store::table::Batch;
 use crate::store::writer::Writer;
@@ -179,7 +177,7 @@ pub(super) fn pass(
     let counts = pass.block_counts();
     pass.output().finish();
     packed.map_or(Ok(()), PackedRuns::finish)?;
-    rows.map(RunRows::finish);
+    rows.into_iter().for_each(RunRows::finish);
     let left_out = summary.contexts.left_out();
     if left_out > 0 && options.detail() == Detail::Summary && !options.makes_rows(summary.steps) {
         intake.diagnostics.add(suspicions::contexts(left_out));
@@ -278,16 +276,9 @@ fn target<'a>(
     isa: Isa,
     rows: mpsc::SyncSender<Batch>,
 ) -> Result<Target<'a>, StoreError> {
-    let pass_options = analysis::Options {
-        saves: if options.literal_saves { SaveRule::Literal } else { SaveRule::Transparent },
-        details: match options.detail() {
-            Detail::Summary => Details::Sums,
-            Detail::Instance => Details::Instances,
-            Detail::Pairs => Details::Crossing,
-            Detail::Full => Details::Local,
-        },
-        superblock_after: options.superblock_after.unwrap_or(superblock::HOT),
-    };
+    let usual = packed::options(options.literal_saves, options.detail());
+    let superblock_after = options.superblock_after.unwrap_or(usual.superblock_after);
+    let pass_options = analysis::Options { superblock_after, ..usual };
     // A failed send means that the writer has ended: its error is taken when it is joined.
     let send = |rows: mpsc::SyncSender<Batch>| -> Send<'a> {
         Box::new(move |batch| {
@@ -307,21 +298,6 @@ fn target<'a>(
         processor(isa),
     );
     Ok(Target::new(pass, (kept, packed), events))
-}
-
-/// What the pass has to know of a processor.
-pub(super) fn processor(isa: Isa) -> Processor {
-    let registers = isa::registers(isa);
-    let slot = match registers.link {
-        Some(_) => FrameSlot::StackPointer,
-        None => FrameSlot::ReturnSlot,
-    };
-    let spans = |keeps: Keeps| {
-        let words = (0..).zip(keeps.registers());
-        words.filter_map(|(word, name)| Some((word, registers.lookup(name)?))).collect()
-    };
-    let (link, frame) = (registers.lookup("lr"), spans(Keeps::Frame));
-    Processor { register_bytes: registers.size, slot, link, frame, long: spans(Keeps::LongFrame) }
 }
 
 /// An error if images were given and none of the executed instructions is in a function of them.

@@ -1,7 +1,7 @@
 //! A packed run as the pass takes it: chunks as batches, with what the code of the run says at the
 //! events between them.
 
-use super::steps;
+use super::pass::processor;
 use crate::analysis::pass::Pass;
 use crate::analysis::place::SectionRange;
 use crate::analysis::{self, CodeMap, Output};
@@ -73,7 +73,7 @@ impl<O: Output> Replayed<O> {
             inside: inside.clone(),
         };
         let sections = code.sections;
-        let processor = steps::processor(code.isa);
+        let processor = processor(code.isa);
         let mut pass = Pass::new(known, output, options, sections.clone(), processor);
         if !inside.is_empty() {
             pass.kept().only_inside();
