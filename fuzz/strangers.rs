@@ -206,7 +206,7 @@ pub fn run(_: &str, input: &[u8]) {
     let scratch = Scratch::new("strangers");
     scratch.write("secret", SECRET);
     let folder = utf8(&scratch.0).to_owned();
-    let detail = ["pairs", "instance", "summary"][random.below(3) as usize];
+    let detail = ["pairs", "rows", "instance", "summary"][random.below(4) as usize];
     let db = scratch.copy(&example("fir", detail), "fir.duckdb");
     {
         let connection = Connection::open(&db).expect("opens");

@@ -4,8 +4,6 @@
 -- why
 SELECT CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'low_level')
             THEN 'an export to SQLite leaves them out; use the DuckDB file that it was made of'
-            WHEN EXISTS (SELECT 1 FROM meta WHERE key IN ('pairs_in', 'range') AND value IS NOT NULL)
-            THEN 'only a part of them was kept, which has none; build it again'
             WHEN EXISTS (SELECT 1 FROM run_code) THEN 'it keeps them packed, which commands read; addfg rows makes rows of them for SQL'
             WHEN max(value) = 'instance' AND EXISTS (SELECT 1 FROM instruction)
             THEN 'built with --no-steps; build it without'

@@ -5,7 +5,7 @@ use crate::render::value;
 use crate::store::catalog::own_macros;
 use crate::store::open::{Opening, open_as};
 use crate::store::statement::{Gives, Parser};
-use crate::views::library;
+use crate::views::{library, rows};
 use duckdb::{Connection, ToSql, params_from_iter, types};
 use std::path::Path;
 
@@ -68,14 +68,14 @@ impl Database {
         let [statement] = pieces[..] else {
             return Err(Error::new(format!("{} statements: ask one query", pieces.len())));
         };
-        crate::views::rows::ensure_named(&self.connection, sql).map_err(Error::of)?;
+        rows::ensure_named(&self.connection, sql).map_err(Error::of)?;
         let values: Vec<_> = values.iter().map(Value::stored).collect();
         let gives = parser.check_with(&self.connection, statement, &values).map_err(Error::of)?;
         // Rows that were made of a packed run are not to be changed, either.
         if gives != Gives::Rows || parser.changes(&self.connection, statement, &values) {
             return Err(Error::new("the statement changes something: the database is only read"));
         }
-        self.rows(statement, values).map_err(Error::of)
+        rows::typed(&self.connection, || self.rows(statement, values)).map_err(Error::of)
     }
 
     /// Asks one of the queries that have a name (`addfg sql DB --list`), with words for its

@@ -68,7 +68,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Level::Low => (Detail::Instance, true),
         Level::Middle => (Detail::Pairs, false),
         // What is there already stays.
-        Level::All if detail_of(&db)? == Some(Detail::Full) => (Detail::Full, true),
+        Level::All if !packed::lacks(&db, &Wanted::all(Detail::Full))? => (Detail::Full, true),
         Level::All => (Detail::Pairs, true),
     };
     packed::stored(&db, &Wanted { low, steps, inside, ..Wanted::all(detail) }, Limit::new(0))?;
@@ -85,13 +85,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         );
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// What the database has as rows.
-fn detail_of(db: &duckdb::Connection) -> duckdb::Result<Option<Detail>> {
-    let sql = "SELECT max(value) FROM meta WHERE key = 'detail'";
-    let name: Option<String> = db.query_row(sql, [], |r| r.get(0))?;
-    Ok(name.as_deref().and_then(Detail::parse))
 }
 
 /// Shows on a terminal how far a pass over a packed run is, from one second on.

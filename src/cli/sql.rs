@@ -12,6 +12,7 @@ use crate::store::statement::{Gives, Parser};
 use crate::text::{nearest, visible};
 use crate::views::library;
 use crate::views::listing::Listing;
+use crate::views::rows;
 use crate::views::start_up::StartUp;
 use duckdb::Connection;
 use duckdb::types::Value;
@@ -213,12 +214,24 @@ impl Typed<'_> {
     /// Runs the statements of a text one after the other, each only if it may be; shows what the
     /// last one gives.
     fn run(&self, connection: &Connection, text: &str, format: RowFormat) -> anyhow::Result<()> {
-        let parser = &self.parser;
-        let pieces = parser.pieces(text)?;
-        // A change is one of the file's own tables, not of rows that go with the connection.
-        if !is_lake(&self.args.database.db) && !self.args.write {
-            crate::views::rows::ensure_named(connection, text)?;
+        let pieces = self.parser.pieces(text)?;
+        if is_lake(&self.args.database.db) {
+            return self.run_pieces(connection, (text, &pieces), format);
         }
+        // A change is one of the file's own tables, not of rows that go with the connection.
+        if !self.args.write {
+            rows::ensure_named(connection, text)?;
+        }
+        rows::typed(connection, || self.run_pieces(connection, (text, &pieces), format))
+    }
+
+    fn run_pieces(
+        &self,
+        connection: &Connection,
+        (text, pieces): (&str, &[&str]),
+        format: RowFormat,
+    ) -> anyhow::Result<()> {
+        let parser = &self.parser;
         pieces.iter().try_for_each(|piece| parser.affordable(piece))?;
         if self.args.write {
             return rows(connection, text, format);

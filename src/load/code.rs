@@ -13,14 +13,6 @@ use std::rc::Rc;
 /// Where Linux puts helpers into every process of an ARM.
 const KERNEL_HELPERS: std::ops::RangeInclusive<u64> = 0xffff_0f00..=0xffff_ffff;
 
-/// What the pass asks of a function.
-#[derive(Clone, Copy)]
-struct Trait {
-    stub: bool,
-    /// It copies: bytes keep their producers.
-    through: bool,
-}
-
 /// The images of the process, which may become more while the trace is read.
 pub type Space = Rc<RefCell<AddressSpace>>;
 
@@ -30,7 +22,8 @@ pub struct Functions {
     pub space: Space,
     kernel_helpers: bool,
     pub through: Named,
-    traits: Vec<Trait>,
+    /// By id.
+    traits: Vec<FunctionTraits>,
 }
 
 impl Functions {
@@ -38,20 +31,17 @@ impl Functions {
         let names = FunctionNames::default();
         Functions { names, space, kernel_helpers, through, traits: Vec::new() }
     }
-}
 
-impl Functions {
-    /// What was asked of each function, by id.
+    /// What the pass asked of each function, by id.
     pub fn traits(&self) -> Vec<FunctionTraits> {
-        let known = |of: &Trait| FunctionTraits { stub: of.stub, through: of.through };
-        self.traits.iter().map(known).collect()
+        self.traits.clone()
     }
 }
 
 impl CodeMap for Functions {
     fn function_at(&mut self, address: u64) -> FunctionId {
         let space = self.space.borrow();
-        let mut kind = Trait { stub: false, through: false };
+        let mut kind = FunctionTraits { stub: false, through: false };
         let id = if let Some(at) = space.function_at(address) {
             kind.stub = space.function(at).kind == FunctionKind::Stub;
             kind.through = self.through.functions.contains(&at);

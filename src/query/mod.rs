@@ -66,8 +66,8 @@ pub fn is_prepared(connection: &Connection) -> duckdb::Result<bool> {
     connection.query_row(sql, [], |r| r.get(0))
 }
 
-/// Whether only a part of the steps is kept (`addfg rows --range`): what is counted over all of
-/// them is not there then.
+/// Whether the rows are of a part of the steps only (`addfg rows --range`). Where the packed run is not
+/// there, as in an export to SQLite, what is counted over all steps cannot be told then.
 pub fn keeps_part(connection: &Connection) -> duckdb::Result<bool> {
     let sql = "SELECT count(value) > 0 FROM meta WHERE key IN ('pairs_in', 'range')";
     connection.query_row(sql, [], |r| r.get(0))

@@ -51,9 +51,6 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
             "built with --through {through}, which the SQL does not know: build without it"
         )));
     }
-    if super::keeps_part(connection)? {
-        return Ok(Some("only a part of the steps is kept: build the database again".into()));
-    }
     let processes = "SELECT count(*) > 1 FROM process";
     if connection.query_row(processes, [], |r| r.get(0))? {
         return Ok(Some("the trace has several processes, and the SQL one memory".into()));

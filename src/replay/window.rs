@@ -3,6 +3,7 @@
 use super::code::{Block, Code, Fetch};
 use super::error::{ReplayError, dense, slot};
 use crate::id::{BlockId, CallId, InstructionId, ThreadId};
+use crate::query::keeps_part;
 use crate::store::chunk::Runs;
 use duckdb::arrow::array::{Array, Int32Array, Int64Array, ListArray, RecordBatch, UInt64Array};
 use duckdb::{Connection, params};
@@ -136,9 +137,8 @@ impl Twice {
     /// Where a chunk is damaged, or the database cannot be read.
     pub fn compare(connection: &Connection) -> Result<Option<Twice>, ReplayError> {
         let sql = "SELECT EXISTS (FROM run_chunk) AND EXISTS (FROM block_run)
-                   AND NOT EXISTS (FROM meta WHERE key IN ('pairs_in', 'range') AND value IS NOT NULL)
                    AND NOT EXISTS (FROM duckdb_tables() WHERE temporary AND table_name = 'block_run')";
-        if !connection.query_row(sql, [], |r| r.get::<_, bool>(0))? {
+        if !connection.query_row(sql, [], |r| r.get::<_, bool>(0))? || keeps_part(connection)? {
             return Ok(None);
         }
         let code = Code::open_steps(connection)?;

@@ -51,12 +51,18 @@ pub const SCHEMA: [&str; 10] = [
     include_str!("../../schema/9_answer.sql"),
 ];
 
-/// For a connection of addfg: what a statement asks for is there, or is known to be missing. Others get an
-/// error from these views where the run is packed.
+/// For a connection of addfg: what its own statements ask for is there, or is known to be missing. Others get
+/// an error from these views where the run is packed.
 pub const KNOWS_WHAT_IS_MISSING: &str = "
     CREATE OR REPLACE TEMP VIEW lacks_calls AS SELECT false AS no WHERE false;
     CREATE OR REPLACE TEMP VIEW lacks_steps AS SELECT false AS no WHERE false;
     CREATE OR REPLACE TEMP VIEW lacks_communications AS SELECT false AS no WHERE false;";
+
+/// Takes that back, for a statement that a person wrote.
+pub const SAYS_WHAT_IS_MISSING: &str = "
+    DROP VIEW IF EXISTS temp.main.lacks_calls;
+    DROP VIEW IF EXISTS temp.main.lacks_steps;
+    DROP VIEW IF EXISTS temp.main.lacks_communications;";
 
 /// An empty database with that schema, compressed: the six hundred statements that make one take
 /// longer than the rest of a small build. `tests/it/schema.rs` compares the two, and writes this

@@ -108,7 +108,7 @@ pub enum ViewError {
     )]
     CutDetail { detail: String },
     #[error(
-        "what a set exchanges is counted over all steps, and this database keeps a part of them: build it again"
+        "what a set exchanges is counted over all steps, and this export has rows of a part of them: `addfg rows DB` makes all in the database that it was made of"
     )]
     CutPart,
     #[error(

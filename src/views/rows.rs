@@ -9,7 +9,7 @@ use crate::load::rows::Ends;
 use crate::load::{Detail, ROWS_STEPS};
 use crate::query::each;
 use crate::replay::crossing::Calls;
-use crate::store::SCHEMA;
+use crate::store::{KNOWS_WHAT_IS_MISSING, SAYS_WHAT_IS_MISSING, SCHEMA};
 use duckdb::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -184,6 +184,21 @@ pub fn ensure_named(connection: &Connection, statement: &str) -> Result<(), View
         return Err(ViewError::NoRows { name, steps });
     }
     ensure(connection, detail)
+}
+
+/// Runs a statement that a person wrote. Of rows that are missing, and that no name in it told of
+/// (`query_table('communication')`), it gets an error.
+///
+/// # Errors
+/// What the statement ends with.
+pub fn typed<T, E: From<duckdb::Error>>(
+    connection: &Connection,
+    run: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    connection.execute_batch(SAYS_WHAT_IS_MISSING)?;
+    let done = run();
+    connection.execute_batch(KNOWS_WHAT_IS_MISSING)?;
+    done
 }
 
 /// The words of a text that may be names.

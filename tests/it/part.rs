@@ -19,6 +19,16 @@ fn different(connection: &Connection, a: &str, b: &str) -> i64 {
     count(connection, &sql)
 }
 
+/// Two databases, by name.
+fn attached(databases: [(&Path, &str); 2]) -> Connection {
+    let connection = Connection::open_in_memory().unwrap();
+    for (db, name) in databases {
+        let attach = format!("ATTACH '{}' AS {name} (READ_ONLY)", utf8(db));
+        connection.execute_batch(&attach).unwrap();
+    }
+    connection
+}
+
 /// Makes rows of a part of an example, and compares them with what `inside` (of a step `seq`) takes of the
 /// whole.
 fn compare(name: &str, more: &[&str], inside: &str) {
@@ -27,11 +37,7 @@ fn compare(name: &str, more: &[&str], inside: &str) {
     let (whole, part) = (example(name, "pairs"), scratch.path("part.duckdb"));
     load(&log, &elf, &part, &["--detail", "summary"]);
     ok(&[&["rows", "-q", utf8(&part)], more].concat());
-    let connection = Connection::open_in_memory().unwrap();
-    for (db, as_name) in [(&part, "part"), (&whole, "whole")] {
-        let attach = format!("ATTACH '{}' AS {as_name} (READ_ONLY)", utf8(db));
-        connection.execute_batch(&attach).unwrap();
-    }
+    let connection = attached([(&part, "part"), (&whole, "whole")]);
     let all = "function_call control_flow dataflow_row function_edge instruction_edge call_edge function_edge_folded saved_register instruction";
     for table in all.split(' ') {
         let [a, b] = ["part", "whole"].map(|db| format!("SELECT * FROM {db}.{table}"));
@@ -147,6 +153,16 @@ fn other_programs_are_told_that_rows_are_missing() {
         let error = answer.expect_err("it has no rows");
         assert!(error.contains("addfg rows DB makes them"), "{error}");
     }
+    // Names that nobody sees in a statement of `addfg sql`, which makes rows of those that it sees.
+    for sql in ["FROM query_table('communication')", "FROM query('FROM function_call')"] {
+        refused(&["sql", utf8(&db), sql], &["addfg rows DB makes them"]);
+    }
+    refused(&["sql", utf8(&db), "--write", "FROM dataflow"], &["addfg rows DB makes them"]);
+    let calls = ok(&["sql", utf8(&db), "SELECT count(*) FROM function_call", "--format", "csv"]);
+    assert_eq!(
+        calls.lines().nth(1),
+        Some(rows(&example("fir", "rows"), "SELECT count(*) FROM function_call")[0].as_str())
+    );
     // Calls that are there are given, steps that are not are asked for in vain.
     let (calls, steps) = views.split_at(11);
     let instance = example("fir", "instance");
@@ -168,11 +184,7 @@ fn a_short_run_has_its_rows() {
     let [log, elf] = example_files("jpeg");
     let (default, pairs) = (scratch.path("default.duckdb"), example("jpeg", "rows"));
     load(&log, &elf, &default, &[]);
-    let connection = Connection::open_in_memory().unwrap();
-    for (db, as_name) in [(&default, "made"), (&pairs, "pairs")] {
-        let attach = format!("ATTACH '{}' AS {as_name} (READ_ONLY)", utf8(db));
-        connection.execute_batch(&attach).unwrap();
-    }
+    let connection = attached([(&default, "made"), (&pairs, "pairs")]);
     let sql = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'pairs'
                AND table_name NOT LIKE 'run_%' AND table_name NOT IN ('communication_row', 'communication_kind')";
     let mut statement = connection.prepare(sql).unwrap();
