@@ -17,9 +17,10 @@ CREATE TABLE function_edge (
     writer_function_id INTEGER NOT NULL, reader_function_id INTEGER NOT NULL, via VARCHAR, bytes BIGINT,
     unique_bytes BIGINT, addresses BIGINT, transfers BIGINT);
 -- Dataflow between instructions: what line, block and loop views add up. writer_instruction_id NULL as in dataflow.
-CREATE TABLE instruction_edge (
+CREATE TABLE instruction_edge_row (
     writer_instruction_id INTEGER, reader_instruction_id INTEGER NOT NULL, writer_function_id INTEGER NOT NULL,
     via VARCHAR, bytes BIGINT, transfers BIGINT NOT NULL);
+CREATE VIEW instruction_edge AS SELECT * FROM instruction_edge_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
 CREATE TABLE call_edge (
     caller_function_id INTEGER, callee_function_id INTEGER NOT NULL, kind VARCHAR NOT NULL, calls BIGINT NOT NULL,
     steps BIGINT);
@@ -30,6 +31,11 @@ CREATE TABLE function_profile (
 CREATE TABLE call_stack (
     stack_id INTEGER NOT NULL, parent_stack_id INTEGER, function_id INTEGER NOT NULL, depth INTEGER NOT NULL, nested BOOLEAN NOT NULL);
 CREATE TABLE stack_profile (stack_id INTEGER NOT NULL, calls BIGINT NOT NULL, steps_self BIGINT NOT NULL, steps_total BIGINT NOT NULL);
+-- Data between calling contexts: for whom functions work that everybody calls. A function that is called again below itself counts as
+-- its first call, so that a recursion has not as many contexts as it is deep; of several stacks that are the same then the first.
+CREATE TABLE stack_edge (
+    writer_stack_id INTEGER, reader_stack_id INTEGER, writer_function_id INTEGER NOT NULL, reader_function_id INTEGER NOT NULL,
+    via VARCHAR NOT NULL, bytes BIGINT NOT NULL, unique_bytes BIGINT, transfers BIGINT NOT NULL);
 -- What is left out where a person asks for the program: hot functions, plans, loops.
 CREATE TABLE start_up (function_id INTEGER NOT NULL, steps BIGINT NOT NULL, entirely BOOLEAN NOT NULL);
 CREATE VIEW start_up_function AS
@@ -91,13 +97,14 @@ COMMENT ON COLUMN function_edge.bytes IS 'Bytes read, each read counted; NULL wh
 COMMENT ON COLUMN function_edge.unique_bytes IS 'Distinct (byte, write) pairs per reading instance, summed';
 COMMENT ON COLUMN function_edge.addresses IS 'Distinct bytes of storage';
 COMMENT ON COLUMN function_edge.transfers IS 'Distinct (write access, read access) pairs; dependences of instances where the trace has those';
-COMMENT ON TABLE instruction_edge IS 'Dataflow between instructions by via; none at detail summary';
-COMMENT ON COLUMN instruction_edge.writer_instruction_id IS 'Instruction that wrote, NULL if no step wrote';
-COMMENT ON COLUMN instruction_edge.reader_instruction_id IS 'Instruction that read';
-COMMENT ON COLUMN instruction_edge.writer_function_id IS 'Function of the writer, or the pseudo-function';
-COMMENT ON COLUMN instruction_edge.via IS 'register, stack, heap, global, constant; NULL if not known';
-COMMENT ON COLUMN instruction_edge.bytes IS 'Bytes read, each read counted; NULL where the trace has dependences without sizes';
-COMMENT ON COLUMN instruction_edge.transfers IS 'Distinct (write access, read access) pairs; dependences of instances where the trace has those';
+COMMENT ON TABLE instruction_edge_row IS 'The rows of instruction_edge';
+COMMENT ON VIEW instruction_edge IS 'Dataflow between instructions by via; none at detail summary';
+COMMENT ON COLUMN instruction_edge_row.writer_instruction_id IS 'Instruction that wrote, NULL if no step wrote';
+COMMENT ON COLUMN instruction_edge_row.reader_instruction_id IS 'Instruction that read';
+COMMENT ON COLUMN instruction_edge_row.writer_function_id IS 'Function of the writer, or the pseudo-function';
+COMMENT ON COLUMN instruction_edge_row.via IS 'register, stack, heap, global, constant; NULL if not known';
+COMMENT ON COLUMN instruction_edge_row.bytes IS 'Bytes read, each read counted; NULL where the trace has dependences without sizes';
+COMMENT ON COLUMN instruction_edge_row.transfers IS 'Distinct (write access, read access) pairs; dependences of instances where the trace has those';
 COMMENT ON TABLE call_edge IS 'Calls by function pair; see the view call_graph';
 COMMENT ON COLUMN call_edge.caller_function_id IS 'Function of the parent, NULL for roots';
 COMMENT ON COLUMN call_edge.callee_function_id IS 'Function of the instance';
@@ -122,6 +129,15 @@ COMMENT ON COLUMN stack_profile.stack_id IS 'Context';
 COMMENT ON COLUMN stack_profile.calls IS 'Calls with this chain of functions';
 COMMENT ON COLUMN stack_profile.steps_self IS 'Steps of these calls without those of what they call';
 COMMENT ON COLUMN stack_profile.steps_total IS 'Steps with those of what they call';
+COMMENT ON TABLE stack_edge IS 'Data between calling contexts, stubs merged into their callers; of traces with steps';
+COMMENT ON COLUMN stack_edge.writer_stack_id IS 'Context that wrote: that of the first call where a function is called again below itself. NULL: no step wrote, or there are more contexts than are kept';
+COMMENT ON COLUMN stack_edge.reader_stack_id IS 'Context that read; NULL: the kernel, or there are more contexts than are kept';
+COMMENT ON COLUMN stack_edge.writer_function_id IS 'Function that wrote';
+COMMENT ON COLUMN stack_edge.reader_function_id IS 'Function that read';
+COMMENT ON COLUMN stack_edge.via IS 'register, stack, heap, global, constant, mmio, other';
+COMMENT ON COLUMN stack_edge.bytes IS 'Bytes read, each read counted';
+COMMENT ON COLUMN stack_edge.unique_bytes IS 'Distinct (byte, write) pairs per reading instance, that of a stub by itself';
+COMMENT ON COLUMN stack_edge.transfers IS 'Distinct (write access, read access) pairs';
 COMMENT ON TABLE start_up IS 'Steps outside of the program: start-up and end that no function of the program called, and the dynamic linker; of traces with steps';
 COMMENT ON COLUMN start_up.function_id IS 'Function';
 COMMENT ON COLUMN start_up.steps IS 'Steps of it there';

@@ -1,8 +1,9 @@
 -- PLT stubs, veneers and IFUNC resolvers merged into their callers, as graphs draw them. An instance of a stub function belongs to its
 -- nearest caller that is not a stub. Sums that were made while the program ran do not tell them (docs/sums.md): there nothing is merged.
-CREATE TABLE folded_call (
+CREATE TABLE folded_call_row (
     call_id INTEGER NOT NULL, function_id INTEGER NOT NULL, into_call_id INTEGER NOT NULL, into_function_id INTEGER NOT NULL,
     steps_self BIGINT);
+CREATE VIEW folded_call AS SELECT * FROM folded_call_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
 -- What a stub wrote in vain is known for all its callers together only, so dead_bytes and written_bytes are left to function_profile.
 CREATE TABLE function_profile_folded (function_id INTEGER NOT NULL, calls BIGINT, steps_self BIGINT, steps_total BIGINT);
 -- unique_bytes and addresses are NULL where something was merged: they are no sums of what the parts had.
@@ -20,12 +21,13 @@ CREATE TABLE top_dataflow (
     writer BIGINT NOT NULL, reader BIGINT NOT NULL, via VARCHAR, bytes BIGINT, unique_bytes BIGINT, transfers BIGINT);
 CREATE TABLE top_call_edge (caller BIGINT NOT NULL, callee BIGINT NOT NULL, calls BIGINT NOT NULL, steps BIGINT);
 
-COMMENT ON TABLE folded_call IS 'Instances of stub functions and the call instance that each is merged into: itself where it has no caller';
-COMMENT ON COLUMN folded_call.call_id IS 'Stub instance';
-COMMENT ON COLUMN folded_call.function_id IS 'Its function';
-COMMENT ON COLUMN folded_call.into_call_id IS 'Instance that it is merged into';
-COMMENT ON COLUMN folded_call.into_function_id IS 'Function of that';
-COMMENT ON COLUMN folded_call.steps_self IS 'Steps of the stub instance itself';
+COMMENT ON TABLE folded_call_row IS 'The rows of folded_call';
+COMMENT ON VIEW folded_call IS 'Instances of stub functions and the call instance that each is merged into: itself where it has no caller';
+COMMENT ON COLUMN folded_call_row.call_id IS 'Stub instance';
+COMMENT ON COLUMN folded_call_row.function_id IS 'Its function';
+COMMENT ON COLUMN folded_call_row.into_call_id IS 'Instance that it is merged into';
+COMMENT ON COLUMN folded_call_row.into_function_id IS 'Function of that';
+COMMENT ON COLUMN folded_call_row.steps_self IS 'Steps of the stub instance itself';
 COMMENT ON TABLE function_profile_folded IS 'function_profile with stubs merged into their callers';
 COMMENT ON COLUMN function_profile_folded.function_id IS 'Function';
 COMMENT ON COLUMN function_profile_folded.calls IS 'Call instances';

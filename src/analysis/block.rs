@@ -155,6 +155,6 @@ impl Prepared {
 
     /// How often it ran.
     pub fn count(&self) -> u64 {
-        self.segments[0].count + self.careful.first().map_or(0, |s| s.count)
+        self.segments.first().into_iter().chain(self.careful.first()).map(Segment::runs).sum()
     }
 }

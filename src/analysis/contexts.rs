@@ -94,11 +94,25 @@ pub struct StackSteps {
     pub steps_self: u64,
 }
 
+/// A live instance.
+#[derive(Clone, Copy, Debug)]
+pub struct Live {
+    /// That its steps count for.
+    pub context: StackId,
+    /// As whom it reads and writes where actors are functions.
+    pub actor: FunctionId,
+}
+
 /// The contexts of a trace with steps. Stubs are merged into their callers, and threads into one
 /// another.
 #[derive(Debug, Default)]
 pub struct StepContexts {
     contexts: Contexts<StackSteps>,
+    /// By context: the first one of the same chain, where what was called in a recursion counts as called
+    /// from the first call of its function ([`StepContexts::straight`]).
+    straight: Vec<StackId>,
+    /// By the straight context of the caller.
+    straight_below: FxHashMap<(Option<StackId>, FunctionId), StackId>,
     /// Calls that count as their callers' because there are too many contexts.
     left_out: u64,
 }
@@ -134,8 +148,38 @@ impl StepContexts {
                 self.left_out += u64::from(known.is_none());
                 known.unwrap_or(parent)
             }
-            _ => self.contexts.enter(parent, function, StackSteps::default),
+            _ => {
+                let id = self.contexts.enter(parent, function, StackSteps::default);
+                if id.index() == self.straight.len() {
+                    let first = self.find_straight(parent, function);
+                    let first = first.unwrap_or_else(|| {
+                        let above = parent.map(|parent| self.straight[parent.index()]);
+                        *self.straight_below.entry((above, function)).or_insert(id)
+                    });
+                    self.straight.push(first);
+                }
+                id
+            }
         }
+    }
+
+    /// Of the functions of a straight context's chain: the context of this one.
+    fn find_straight(&self, from: Option<StackId>, function: FunctionId) -> Option<StackId> {
+        let straight = |id: StackId| self.straight[id.index()];
+        let chain = std::iter::successors(from.map(straight), |&id| {
+            self.contexts.get(id).parent.map(straight)
+        });
+        chain.into_iter().find(|&id| self.contexts.get(id).function == function)
+    }
+
+    /// The context that data of an instance counts for: of a chain in which each function is but once, so that
+    /// a recursion has not as many as it is deep. `context` is that of the instance; None where that is its
+    /// caller's, for contexts are too many or too deep, and its function is not in the chain.
+    pub fn straight(&self, context: StackId, function: FunctionId) -> Option<StackId> {
+        if self.contexts.get(context).function == function {
+            return self.straight.get(context.index()).copied();
+        }
+        self.find_straight(Some(context), function)
     }
 
     /// An instance of a context has ended.
@@ -153,7 +197,7 @@ impl StepContexts {
             let parent = parent.filter(|_| above.is_some());
             contexts.list.push(Context { parent, function, depth, figures, last: [None; LAST] });
         }
-        StepContexts { contexts, left_out: 0 }
+        StepContexts { contexts, ..StepContexts::default() }
     }
 
     pub fn contexts(&self) -> &Contexts<StackSteps> {

@@ -2,8 +2,9 @@
 
 use super::access::SaveRule;
 pub use super::activation::{Activation, Calls};
+use super::by_context::ByContext;
 use super::calls::CallSet;
-use super::contexts::StepContexts;
+use super::contexts::{Live, StepContexts};
 use super::flows::HandOut;
 use super::forks::Forks;
 use super::levels::Levels;
@@ -21,13 +22,13 @@ use super::stubs::Stubs;
 use super::sums::{Mark, Sums};
 use super::transfer::Previous;
 use super::{Details, Options, Output};
-use crate::id::{StackId, ThreadId};
+use crate::id::ThreadId;
 
 /// A thread: its registers and call stack.
 pub struct Thread {
     pub calls: Calls,
     /// The context of each live instance.
-    pub contexts: Vec<StackId>,
+    pub contexts: Vec<Live>,
     pub registers: Registers,
     /// What the registers do not have yet.
     pub recent: RegisterWindow,
@@ -66,6 +67,7 @@ pub struct Data<O> {
     pub hand_out: HandOut,
     pub stubs: Stubs,
     pub contexts: StepContexts,
+    pub by_context: ByContext,
     pub kept: RecordedRange,
     pub saves: Saves,
     /// What handlers saved for other instances of theirs.
@@ -98,6 +100,11 @@ impl<O: Output> Data<O> {
             hand_out: HandOut::default(),
             stubs: Stubs::default(),
             contexts: StepContexts::default(),
+            by_context: if options.gives_instances() {
+                ByContext::begin()
+            } else {
+                ByContext::default()
+            },
             kept: RecordedRange::default(),
             saves: Saves::default(),
             switches: Switches::default(),
@@ -116,12 +123,12 @@ impl<O: Output> Data<O> {
     /// them.
     #[inline]
     pub fn settle(&mut self, thread: &mut Thread) {
-        let Thread { calls, registers, recent, writers, .. } = thread;
+        let Thread { calls, contexts, registers, recent, writers, .. } = thread;
         let Some(top) = calls.top().filter(|_| !recent.is_empty()) else { return };
         if self.options.gives_instances() {
             recent.settle_by(registers, top.call, writers);
         } else {
-            let actor = self.stubs.actor((top.call, top.function), &mut self.sums);
+            let actor = contexts.last().map_or(top.function, |live| live.actor);
             let writer = (top.call, actor.into());
             recent.settle(registers, writer, &mut self.recent_versions);
         }

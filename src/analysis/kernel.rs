@@ -225,8 +225,10 @@ impl<O: Output> Data<O> {
             sums.unique += bytes;
             sums.transfers += transfers;
             if self.options.gives_instances() {
-                self.stubs.read_by_kernel((writer, function, sink), place, (bytes, transfers));
-                self.kernel_flow((writer, function, sink), place, (bytes, transfers));
+                let (ends, sums) = ((writer, function, sink), (bytes, transfers));
+                self.stubs.read_by_kernel(ends, place, sums);
+                self.by_context.read_by_kernel(ends, place, sums);
+                self.kernel_flow(ends, place, sums);
             }
         }
     }

@@ -2,10 +2,11 @@
 //! with.
 
 use super::activation::Calls;
+use super::contexts::Live;
 use super::shadow::{AccessId, Cell, Registers};
 use super::transfer::{Back, Previous, resumes};
 use crate::event::{ExceptionEntry, RegSpan};
-use crate::id::{CallId, StackId};
+use crate::id::CallId;
 use crate::isa::FlowKind;
 
 /// What was interrupted.
@@ -56,7 +57,7 @@ pub enum Handler {
 /// A task that waits.
 pub struct Task {
     pub calls: Calls,
-    pub contexts: Vec<StackId>,
+    pub contexts: Vec<Live>,
     pub open: Vec<Interrupted>,
     pub interrupted: Interrupted,
 }

@@ -9,6 +9,7 @@
 pub mod access;
 mod activation;
 pub mod block;
+mod by_context;
 mod call_end;
 mod calls;
 pub mod contexts;
@@ -19,6 +20,7 @@ mod fast_path;
 mod filled;
 pub mod flows;
 mod forks;
+mod in_context;
 pub mod interleaving;
 mod kernel;
 mod levels;
@@ -76,7 +78,7 @@ pub use origin::{Source, StackSide};
 pub use recorded_range::RecordedRange;
 pub use stack::{Call, CallKind, Ending, Interval};
 pub use stubs::{FoldedCall, MergedSteps};
-pub use summary::Summary;
+pub use summary::{ContextFlow, Summary};
 pub use sums::{CallEdge, FunctionSums};
 
 /// What the pass must know of code.

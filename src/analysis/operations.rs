@@ -67,15 +67,16 @@ impl<O: Output> Machine<O> {
     }
 
     fn accesses(&mut self, t: usize, segment: &mut Segment, run: &RunValues) {
-        segment.count += 1;
-        let Some(top) = self.threads[t].calls.top() else { return };
-        let call = top.call;
-        let mut segment = segment;
-        if !self.data.options.gives_instances() && self.data.stubs.is_stub(segment.function) {
-            let Data { stubs, sums, .. } = &mut self.data;
-            segment = segment.merged(stubs.actor((call, segment.function), sums));
+        let thread = &self.threads[t];
+        let Some(call) = thread.calls.top().map(|top| top.call) else {
             segment.count += 1;
-        }
+            return;
+        };
+        let segment = match thread.contexts.last() {
+            Some(live) => segment.run_as(live.actor, &mut self.data.sums),
+            None => segment,
+        };
+        segment.count += 1;
         if segment.static_transfers != 0 {
             self.inside(t, segment, call, run);
         }
@@ -129,7 +130,7 @@ impl<O: Output> Machine<O> {
         call: CallId,
         run: &RunValues,
     ) {
-        let Segment { operations, read_first, quick, read_set, met, function, .. } = segment;
+        let Segment { operations, read_first, quick, read_set, met, runs_as, .. } = segment;
         let mut saves = self.restorable(t);
         let rows = self.data.options.gives_communications();
         for (op, quick) in operations[*read_first..].iter_mut().zip(quick) {
@@ -154,7 +155,7 @@ impl<O: Output> Machine<O> {
                 FastKind::StoreRegister => {
                     let read = op.register.and_then(OneRead::new);
                     let own = read.filter(|read| thread.recent.has_all(read));
-                    let set = (*function, &mut *read_set);
+                    let set = (*runs_as, &mut *read_set);
                     own.is_some_and(|read| {
                         if !FLOWS {
                             return data.read_recent(t, thread, &read, set);
@@ -196,7 +197,7 @@ impl<O: Output> Machine<O> {
     #[inline]
     fn read_registers(&mut self, t: usize, segment: &mut Segment, call: CallId) {
         let (thread, data, actor) = (&mut self.threads[t], &mut self.data, segment.actor());
-        let Segment { reads, in_set, read_set, met, function, .. } = segment;
+        let Segment { reads, in_set, read_set, met, runs_as, .. } = segment;
         let (set, others) = reads.split_at(*in_set);
         debug_assert!(
             set.iter().all(|read| read.extent == Extent::Whole),
@@ -205,12 +206,12 @@ impl<O: Output> Machine<O> {
         if !set.is_empty() {
             if read_set.read_all(&mut thread.recent) {
                 if !read_set.is_touched(t, None) {
-                    set.iter().for_each(|read| data.touch_own(thread, *function, read.span));
+                    set.iter().for_each(|read| data.touch_own(thread, *runs_as, read.span));
                 }
             } else {
                 for (i, read) in set.iter().enumerate() {
                     let one = read_set.get(i);
-                    if !data.read_recent(t, thread, &one, (*function, read_set)) {
+                    if !data.read_recent(t, thread, &one, (*runs_as, read_set)) {
                         data.read_for_sums(thread, *read, (call, actor), met);
                     }
                 }
@@ -400,7 +401,9 @@ impl<O: Output> Machine<O> {
             let (framed, across) = (false, 0);
             let mut store =
                 Store { call, register, address, access, read, actor, value, kept, framed, across };
-            let function = thread.calls.top().map_or(FunctionId::FIRST, |top| top.function);
+            // Of what was alive before a part of the run, contexts are not known.
+            let own = || thread.calls.top().map_or(FunctionId::FIRST, |top| top.function);
+            let function = thread.contexts.last().map_or_else(own, |live| live.actor);
             if data.is_save(thread, &mut store, op.stack_relative) {
                 data.save(thread, store);
                 new.actor |= Cell::SAVE | Cell::SLOT;
@@ -508,7 +511,7 @@ impl<O: Output> Data<O> {
     /// First time that a segment runs in a thread: the register bytes that it hands to itself.
     #[cold]
     fn touch_inside(&mut self, thread: &Thread, segment: &Segment) {
-        segment.statics.iter().for_each(|s| self.touch_own(thread, segment.function, s.register));
+        segment.statics.iter().for_each(|s| self.touch_own(thread, segment.runs_as, s.register));
     }
 
     fn give_inside(&mut self, segment: &Segment, run_seq: u64) {

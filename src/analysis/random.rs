@@ -3,13 +3,14 @@
 //! the rows, are those of a list that says of each byte who wrote it last.
 
 use super::access::SaveRule;
+use super::in_context::FlowEnd;
 use super::pass::{FrameSlot, Pass, Processor};
 use super::place::PlaceCode;
 use super::*;
 use crate::event::{
     BlockDef, BlockStep, Event, InsnDef, KernelAccess, MemShape, RunBatch, RunEnd, SystemCall,
 };
-use crate::id::InstructionId;
+use crate::id::{CallId, InstructionId, StackId};
 use crate::isa::{ControlFlow, Decoded, Expr, FlowKind, MemOperand, RegAccess};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -675,6 +676,7 @@ pub(super) struct Given {
     pub stubs: Vec<String>,
     pub folded: Vec<String>,
     pub contexts: Vec<String>,
+    pub in_contexts: Vec<String>,
     pub instruction_flows: Vec<String>,
     pub calls: Vec<String>,
     pub dataflow: Vec<String>,
@@ -905,6 +907,52 @@ pub(super) fn given(code: &Code, run: &Run, options: Options, batch: usize) -> G
     described(&summary, &rows)
 }
 
+/// Who shared data with whom, each as a chain of functions, by place.
+type ByChains = BTreeMap<(String, String, &'static str), [u64; 3]>;
+
+fn in_contexts(summary: &Summary) -> Vec<String> {
+    by_chains(summary).iter().map(|row| format!("{row:?}")).collect()
+}
+
+fn by_chains(summary: &Summary) -> ByChains {
+    let contexts = summary.contexts.contexts();
+    let end = |(origin, context): FlowEnd| {
+        let chain = |id: StackId| {
+            let mut list: Vec<usize> =
+                std::iter::successors(Some(id), |id| contexts.get(*id).parent)
+                    .map(|id| contexts.get(id).function.index())
+                    .collect();
+            list.reverse();
+            straight(list)
+        };
+        match (origin, context) {
+            (Origin::Step(function), Some(context)) => {
+                assert_eq!(function, contexts.get(context).function);
+                format!("{:?}", chain(context))
+            }
+            _ => name(&origin, &summary.sources),
+        }
+    };
+    let mut found = ByChains::new();
+    for flow in &summary.context_flows {
+        let key = (end(flow.writer), end(flow.reader), via(flow.place));
+        let (sum, s) = (found.entry(key).or_default(), flow.sums);
+        *sum = [sum[0] + s.bytes, sum[1] + s.unique, sum[2] + s.transfers];
+    }
+    found
+}
+
+/// A chain of calls in which each function is but once: cut back to where one is called again.
+fn straight(chain: Vec<usize>) -> Vec<usize> {
+    chain.into_iter().fold(Vec::new(), |mut cut, function| {
+        match cut.iter().position(|known| *known == function) {
+            Some(at) => cut.truncate(at + 1),
+            None => cut.push(function),
+        }
+        cut
+    })
+}
+
 /// Sums and rows as text.
 pub(super) fn described(summary: &Summary, rows: &Rows) -> Given {
     let names = &summary.sources;
@@ -970,6 +1018,7 @@ pub(super) fn described(summary: &Summary, rows: &Rows) -> Given {
                 .chain(summary.merged_steps.iter().map(|s| format!("{s:?}"))),
         ),
         folded: sorted(rows.folded.iter().map(|f| format!("{f:?}"))),
+        in_contexts: in_contexts(summary),
         contexts: vec![
             format!("{:?} {:?} {:?}", summary.steps, summary.threads, summary.calls),
             format!("{:?} {:?}", summary.intervals, summary.first_sp),
@@ -1011,6 +1060,7 @@ pub(super) fn ways_agree(case: &str, code: &Code, run: &Run, saves: SaveRule) ->
             same(&case, "flows", &found.flows, &local.flows);
             same(&case, "call edges", &found.call_edges, &local.call_edges);
             same(&case, "stubs", &found.stubs, &local.stubs);
+            same(&case, "in contexts", &found.in_contexts, &local.in_contexts);
             same(&case, "steps", &found.contexts[..1], &local.contexts[..1]);
             if details == Details::Sums {
                 continue;
@@ -1514,11 +1564,30 @@ fn contexts_agree(case: &str, code: &Code, run: &Run) {
         let steps = code.blocks[*block as usize].len() as u64;
         expected.get_mut(&chains[*instance]).expect("a context").1 += steps;
     }
+    let (summary, rows, _) = {
+        let options = options(SaveRule::Literal, Details::Instances, u32::MAX);
+        ran(code, run, options, usize::MAX / 2)
+    };
+    // By the chains that instances have, from the rows between these.
+    let mut flows = ByChains::new();
+    for flow in &rows.flows {
+        let chain = |call: CallId| format!("{:?}", straight(chains[call.index()].clone()));
+        let writer = match flow.writer {
+            Origin::Step((call, _)) => chain(call),
+            Origin::Source(source) => name(&Origin::<()>::Source(source), &summary.sources),
+        };
+        let reader = flow.reader.map(chain);
+        let reader = reader.unwrap_or_else(|| name(&flow.reader_function, &summary.sources));
+        let place = summary.flow_places[flow.place as usize].place;
+        let sum = flows.entry((writer, reader, via(place))).or_default();
+        *sum = [sum[0] + flow.bytes, sum[1] + flow.unique, sum[2] + flow.transfers];
+    }
     for (details, after) in [(Details::Sums, 1), (Details::Local, u32::MAX)] {
         let options = options(SaveRule::Literal, details, after);
         let (summary, ..) = ran(code, run, options, usize::MAX / 2);
+        assert_eq!(by_chains(&summary), flows, "{case} {details:?}: data by context");
         let contexts = summary.contexts.contexts();
-        let chain = |id: crate::id::StackId| {
+        let chain = |id: StackId| {
             let list = std::iter::successors(Some(id), |id| contexts.get(*id).parent);
             let mut list: Vec<usize> = list.map(|id| contexts.get(id).function.index()).collect();
             list.reverse();

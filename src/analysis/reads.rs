@@ -451,6 +451,7 @@ impl<O: Output> Data<O> {
             let (reader, flows) = ((read.call, frame.function), &mut activation.flows);
             let (sums, memory) = (&mut self.sums, &mut self.memory);
             self.stubs.read(reader, flows);
+            self.by_context.read(reader.0, flows);
             activation.bytes_in +=
                 self.hand_out.part(flows, reader, sums, memory, &mut self.output);
         }

@@ -221,6 +221,12 @@ impl ReadSet {
         self.each.len()
     }
 
+    /// What was counted is somewhere else now.
+    pub fn forget_sums(&mut self) {
+        (self.hits, self.unique) = (0, 0);
+        (self.single_bytes, self.single_transfers) = (0, 0);
+    }
+
     /// A read of it by itself.
     #[inline]
     pub fn get(&self, i: usize) -> OneRead {

@@ -5,13 +5,14 @@
 use super::access::{Access, AccessPlace, Extent, Insn, SaveRule, mask};
 use super::fast_path::FastPath;
 use super::operation::{Copied, Operation, OperationKind};
+use super::origin::Packed;
+use super::place::PlaceCode;
 use super::register_window::{ReadSet, RegisterRead, RegisterWrite, WriteSet};
 use super::repeated_reads::{Hints, Met};
-use super::sums::Actors;
+use super::sums::{Actors, Sums};
 use crate::event::{BlockDef, RegSpan};
 use crate::id::{ActorId, FunctionId, InstructionId};
 use crate::isa::{FlowKind, Moved};
-use rustc_hash::FxHashMap;
 
 /// A communication inside a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +35,10 @@ pub struct Static {
 pub struct Segment {
     pub first_step: u32,
     pub steps: u32,
+    /// Of its code.
     pub function: FunctionId,
+    /// Who runs it, where actors are functions.
+    pub runs_as: FunctionId,
     /// Register reads that are not among the operations, and what they met last.
     pub reads: Vec<RegisterRead>,
     /// The first of them, or of those that are among the operations, so many, as a set.
@@ -66,37 +70,141 @@ pub struct Segment {
     pub hazard_mask: u64,
     /// A step of a copying function.
     pub copies: bool,
-    /// Where actors are functions, those of a stub as its instances that are merged into others run them: by
-    /// actor.
-    pub merged: Option<Box<FxHashMap<FunctionId, Segment>>>,
+    /// Where actors are functions in their contexts: the same steps as other actors run them.
+    others: Option<Box<Others>>,
+}
+
+/// A segment as it runs in other contexts than the first: each has sums of its own.
+#[derive(Clone, Debug, Default)]
+struct Others {
+    list: Vec<Segment>,
+    /// By index of the list: who runs it.
+    actors: [Option<FunctionId>; Others::MOST],
+    /// The one that ran last.
+    last: usize,
+    /// The one that gives way next.
+    next: usize,
+    /// Runs of those that have given way.
+    gone: u64,
+}
+
+impl Others {
+    /// Contexts beside the first for which a segment is kept: more need their places by turns.
+    const MOST: usize = 3;
+
+    #[inline]
+    fn find(&self, actor: FunctionId) -> Option<usize> {
+        let at = |at: &usize| self.actors[*at] == Some(actor);
+        let list = 0..self.list.len();
+        Some(self.last)
+            .filter(|last| list.contains(last) && at(last))
+            .or_else(|| list.clone().find(at))
+    }
 }
 
 impl Segment {
-    /// The same steps as those of another actor among functions, which is then in the place of their function.
-    pub fn merged(&mut self, actor: FunctionId) -> &mut Segment {
-        let mut known = self.merged.take().unwrap_or_default();
-        known.entry(actor).or_insert_with(|| self.as_of(actor));
-        self.merged.insert(known).get_mut(&actor).expect("it is there since the line before")
+    /// The same steps as this actor runs them: the first that comes runs the segment itself.
+    #[inline]
+    pub fn run_as(&mut self, actor: FunctionId, sums: &mut Sums) -> &mut Segment {
+        if self.runs_as == actor { self } else { self.other(actor, sums) }
     }
 
-    fn as_of(&self, actor: FunctionId) -> Segment {
-        let mut segment = Segment { count: 0, function: actor, ..self.clone() };
-        let id = segment.actor();
-        segment.met = Met::new(actor);
-        segment.operations.iter_mut().for_each(|op| op.actor = id);
-        segment.quick.iter_mut().for_each(|quick| quick.actor = id);
-        segment.writes.iter_mut().for_each(|write| write.actor = id);
-        for inside in &mut segment.statics {
+    fn other(&mut self, actor: FunctionId, sums: &mut Sums) -> &mut Segment {
+        if self.count == 0 {
+            self.set_actor(actor);
+            return self;
+        }
+        let known = self.others.as_ref().and_then(|others| others.find(actor));
+        let at = known.unwrap_or_else(|| self.add_other(actor, sums));
+        let others = self.others.as_mut().expect("one was found or added");
+        others.last = at;
+        &mut others.list[at]
+    }
+
+    /// One for a context that has none.
+    #[inline(never)]
+    fn add_other(&mut self, actor: FunctionId, sums: &mut Sums) -> usize {
+        let mut others = self.others.take().unwrap_or_default();
+        let mut at = others.list.len();
+        if at < Others::MOST {
+            others.list.push(self.clone());
+        } else {
+            at = others.next;
+            others.next = (at + 1) % Others::MOST;
+            others.list[at].add_to(sums);
+            others.gone += others.list[at].count;
+        }
+        others.list[at].begin_as(actor);
+        others.actors[at] = Some(actor);
+        self.others = Some(others);
+        at
+    }
+
+    /// Nothing of it is counted, and this actor runs it.
+    fn begin_as(&mut self, actor: FunctionId) {
+        self.count = 0;
+        self.read_set.forget_sums();
+        self.operations.iter_mut().for_each(|op| op.hints = Hints::default());
+        let operations = &self.operations[self.read_first..];
+        self.quick.iter_mut().zip(operations).for_each(|(quick, op)| *quick = FastPath::new(op));
+        self.set_actor(actor);
+    }
+
+    /// Adds what was counted once for it, as often as it ran, where actors are functions.
+    pub fn add_to(&self, sums: &mut Sums) {
+        self.add_met(sums);
+        let (function, place) = (Packed::step(self.runs_as), PlaceCode::REGISTER);
+        let sums = sums.functions(function, function, place);
+        sums.bytes += self.static_bytes * self.count;
+        sums.unique += self.static_unique * self.count;
+        sums.transfers += self.static_transfers * self.count;
+        let (bytes, unique, transfers) = self.read_set.sums();
+        sums.bytes += bytes;
+        sums.unique += unique;
+        sums.transfers += transfers;
+    }
+
+    /// Adds what its operations have counted.
+    pub fn add_met(&self, sums: &mut Sums) {
+        sums.functions[self.function.index()].written_bytes += self.stored_bytes * self.count;
+        let mut met = self.met;
+        met.flush(sums);
+        for (i, op) in self.operations.iter().enumerate() {
+            let mut op = *op;
+            let quick = i.checked_sub(self.read_first).and_then(|i| self.quick.get(i));
+            if let Some(quick) = quick {
+                quick.give(&mut op);
+            }
+            op.hints.flush(op.size.into(), sums);
+        }
+    }
+
+    fn set_actor(&mut self, actor: FunctionId) {
+        self.runs_as = actor;
+        let id = self.actor();
+        self.met = Met::new(actor);
+        self.operations.iter_mut().for_each(|op| op.actor = id);
+        self.quick.iter_mut().for_each(|quick| quick.actor = id);
+        self.writes.iter_mut().for_each(|write| write.actor = id);
+        for inside in &mut self.statics {
             (inside.writer, inside.reader) = (id, id);
         }
-        segment
     }
 
-    /// It, or what ran in its place.
+    /// It in each context that it ran in.
     pub fn each(&self) -> impl Iterator<Item = &Segment> {
-        let merged = self.merged.iter().flat_map(|merged| merged.values());
-        let own = self.merged.is_none().then_some(self);
-        own.into_iter().chain(merged).filter(|segment| segment.count > 0)
+        let others = self.others.iter().flat_map(|others| &others.list);
+        std::iter::once(self).chain(others).filter(|segment| segment.count > 0)
+    }
+
+    /// How often it ran, whoever ran it.
+    pub fn runs(&self) -> u64 {
+        let gone = self.others.as_ref().map_or(0, |others| others.gone);
+        self.each().map(|segment| segment.count).sum::<u64>() + gone
+    }
+
+    fn set_quick(&mut self) {
+        self.quick = self.operations[self.read_first..].iter().map(FastPath::new).collect();
     }
 
     /// Takes from the operations what needs less: writes, and where actors are functions reads.
@@ -120,8 +228,8 @@ impl Segment {
         self.operations = operations;
         let is_read = |op: &Operation| matches!(op.kind, OperationKind::Read { .. });
         self.read_first = self.operations.iter().take_while(|op| is_read(op)).count();
-        let (reads, others) = self.operations.split_at_mut(self.read_first);
-        self.quick = others.iter().map(FastPath::new).collect();
+        self.set_quick();
+        let reads = &mut self.operations[..self.read_first];
         self.in_set = match actors {
             Actors::Functions => self.read_set.take(&mut self.reads, |r| (r.span, r.extent)),
             Actors::Instructions => self.read_set.take(reads, |op| match (op.kind, op.register) {
@@ -135,7 +243,7 @@ impl Segment {
     /// Who reads and writes in it, where actors are functions.
     #[inline]
     pub fn actor(&self) -> ActorId {
-        self.function.into()
+        self.runs_as.into()
     }
 
     /// What is kept for it, roughly: places of all its lists.
@@ -312,6 +420,7 @@ impl<'a> Builder<'a> {
             first_step: 0,
             steps: 0,
             function,
+            runs_as: function,
             reads: Vec::new(),
             in_set: 0,
             read_set: ReadSet::default(),
@@ -331,7 +440,7 @@ impl<'a> Builder<'a> {
             save_mask: 0,
             hazard_mask: 0,
             copies: false,
-            merged: None,
+            others: None,
         };
         let (last, seen) = (vec![0; bytes], vec![false; bytes]);
         Builder { def, list, purpose, segment, writes: Vec::new(), last, seen }

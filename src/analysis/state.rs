@@ -4,6 +4,7 @@
 
 use super::Output;
 use super::access::mask;
+use super::by_context::ByContext;
 use super::calls::CallSet;
 use super::data::Thread;
 use super::forks::Forks;
@@ -177,6 +178,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let live = state.threads.iter().flat_map(|t| &t.frames).map(|f| f.call);
         data.ended = CallSet::but(state.calls as usize, live);
         data.stubs.forget();
+        data.by_context = ByContext::default();
         let mut threads = Vec::new();
         for (i, (of, previous)) in state.threads.iter().zip(previous).enumerate() {
             let mut thread = Thread::new(crate::id::ThreadId::at(i), bytes);

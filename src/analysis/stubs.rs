@@ -10,7 +10,7 @@ use super::origin::Packed;
 use super::place::PlaceCode;
 use super::segment::Segment;
 use super::stack::Call;
-use super::sums::{CallEdge, CallKey, PairSums, Sums};
+use super::sums::{CallEdge, CallKey, PairSums};
 use crate::id::{CallId, FunctionId};
 use rustc_hash::FxHashMap;
 
@@ -115,16 +115,6 @@ impl Stubs {
             return function;
         }
         self.into.get(&call).map_or(function, |into| into.1)
-    }
-
-    /// Where actors are functions: the one that an instance is. That of a stub tells what it is merged into.
-    #[inline]
-    pub fn actor(&self, instance: (CallId, FunctionId), sums: &mut Sums) -> FunctionId {
-        let (call, function) = instance;
-        if !self.is_stub(function) {
-            return function;
-        }
-        sums.merged(function, self.function(call, function))
     }
 
     /// What an instance has read is handed out.

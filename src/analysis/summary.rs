@@ -1,7 +1,9 @@
 //! What is left when the trace has ended.
 
 use super::contexts::StepContexts;
+use super::data::Data;
 use super::flows::FlowPlace;
+use super::in_context::FlowEnd;
 use super::memory::Region;
 use super::operations::Machine;
 use super::origin::{Origin, Packed, Sources};
@@ -9,7 +11,7 @@ use super::pass::Pass;
 use super::place::PlaceCode;
 use super::segment::Segment;
 use super::stubs::MergedSteps;
-use super::sums::{Actors, CallEdge, EdgeHint, FunctionSums, PairSums};
+use super::sums::{Actors, CallEdge, EdgeHint, FunctionSums, Pair, PairSums};
 use super::{CodeMap, Output};
 use crate::id::{FunctionId, InstructionId, ThreadId};
 use rustc_hash::FxHashMap;
@@ -28,6 +30,16 @@ impl FunctionFlow {
     fn new((writer, reader, place, sums): (Packed, Packed, PlaceCode, PairSums)) -> FunctionFlow {
         FunctionFlow { writer: writer.origin(), reader: reader.origin(), place, sums }
     }
+}
+
+/// Data that one function gave another, each in a context, by place. Stubs are merged into their callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextFlow {
+    pub writer: FlowEnd,
+    pub reader: FlowEnd,
+    pub place: PlaceCode,
+    /// Without addresses.
+    pub sums: PairSums,
 }
 
 /// Data that one instruction gave another, by place.
@@ -65,6 +77,8 @@ pub struct Summary {
     /// By function, where instances of stubs were merged.
     pub merged_steps: FxHashMap<FunctionId, MergedSteps>,
     pub contexts: StepContexts,
+    /// Data between functions in their contexts. Empty where not all of the run was gone through.
+    pub context_flows: Vec<ContextFlow>,
     /// The touched pages outside of sections.
     pub regions: Vec<Region>,
     /// By region number of a place: whether it is stack.
@@ -102,8 +116,24 @@ impl<O: Output> Machine<O> {
 
     /// Those that have to do with stubs, as of what these are merged into.
     fn stub_flows(&self) -> Vec<FunctionFlow> {
-        let of_sums = self.data.sums.merged_pairs().into_iter().filter(|(.., sums)| sums.bytes > 0);
+        let of_sums = self
+            .data
+            .sums
+            .merged_pairs(|f| self.data.stubs.is_stub(f))
+            .into_iter()
+            .filter(|(.., sums)| sums.bytes > 0);
         self.data.stubs.flows().chain(of_sums).map(FunctionFlow::new).collect()
+    }
+
+    fn context_flows(&self) -> Vec<ContextFlow> {
+        let Data { sums, by_context, options, .. } = &self.data;
+        let of_sums = (!options.gives_instances()).then(|| sums.pairs_in_contexts());
+        let all = of_sums.into_iter().flatten().chain(by_context.flows());
+        let flow = |(writer, reader, place, sums): Pair| {
+            let [writer, reader] = [writer, reader].map(|end| self.data.sums.in_contexts.end(end));
+            ContextFlow { writer, reader, place, sums: PairSums { addresses: 0, ..sums } }
+        };
+        all.filter(|(.., sums)| sums.bytes > 0).map(flow).collect()
     }
 
     fn instruction_flows(&mut self) -> Vec<InstructionFlow> {
@@ -141,6 +171,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             stubs: machine.data.stubs.merged(),
             merged_calls: machine.data.stubs.merged_calls,
             merged_steps: machine.data.stubs.merged_steps(),
+            context_flows: machine.context_flows(),
             contexts: std::mem::take(&mut machine.data.contexts),
             functions: std::mem::take(&mut machine.data.sums.functions),
             regions,
@@ -169,30 +200,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let sums = &mut self.machine.data.sums;
         let blocks = self.blocks.iter().chain(&self.superblocks.prepared);
         for segment in blocks.flat_map(|b| b.all_segments()).flat_map(Segment::each) {
-            let function = sums.plain(segment.function);
-            sums.functions[function.index()].written_bytes += segment.stored_bytes * segment.count;
-            let mut met = segment.met;
-            met.flush(sums);
-            for (i, op) in segment.operations.iter().enumerate() {
-                let mut op = *op;
-                let quick = i.checked_sub(segment.read_first).and_then(|i| segment.quick.get(i));
-                if let Some(quick) = quick {
-                    quick.give(&mut op);
-                }
-                op.hints.flush(op.size.into(), sums);
-            }
             if actors == Actors::Functions {
-                let (function, place) = (Packed::step(segment.function), PlaceCode::REGISTER);
-                let sums = sums.functions(function, function, place);
-                sums.bytes += segment.static_bytes * segment.count;
-                sums.unique += segment.static_unique * segment.count;
-                sums.transfers += segment.static_transfers * segment.count;
-                let (bytes, unique, transfers) = segment.read_set.sums();
-                sums.bytes += bytes;
-                sums.unique += unique;
-                sums.transfers += transfers;
+                segment.add_to(sums);
                 continue;
             }
+            segment.add_met(sums);
             for s in &segment.statics {
                 let (hint, writer) = (&mut EdgeHint::default(), Packed::step(s.writer));
                 let edge = sums.edge(hint, writer, s.reader, PlaceCode::REGISTER);

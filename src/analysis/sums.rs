@@ -1,6 +1,7 @@
 //! Sums over the whole run: by pair of functions, by pair of instructions, by function and by call
 //! edge.
 
+use super::in_context;
 use super::memory::PAGE;
 use super::origin::Packed;
 use super::place::PlaceCode;
@@ -389,15 +390,14 @@ pub struct Sums {
     actors: Actors,
     /// Function of each instruction.
     function_of: Vec<FunctionId>,
-    /// Where actors are functions: stubs, each by the function that its instances are merged into.
-    merged: Vec<(FunctionId, FunctionId)>,
-    merged_index: FxHashMap<(FunctionId, FunctionId), FunctionId>,
+    /// Functions in their contexts: the actors, where these are functions.
+    pub in_contexts: in_context::Actors,
     /// By function.
     pub functions: Vec<FunctionSums>,
     /// By writer, reader and, where places are pairs of their own, place.
     pairs: FxHashMap<(Packed, Packed, Option<PlaceCode>), PairIndex>,
-    /// Edges that have to do with stubs by what they are merged into.
-    merged_edges: FxHashMap<(Packed, Packed, PlaceCode), u32>,
+    /// Edges of functions in contexts.
+    edges_in_contexts: FxHashMap<(Packed, Packed, PlaceCode), u32>,
     /// The first one is nobody's.
     function_edges: Vec<FunctionEdge>,
     touched: Touched,
@@ -421,9 +421,6 @@ const EDGES_CACHED: usize = 2048;
 pub type CallKey = (Option<FunctionId>, FunctionId, CallKind);
 
 impl Sums {
-    /// Number of the first actor for stubs by what they are merged into: functions are fewer.
-    const FIRST_MERGED: usize = 1 << 28;
-
     pub fn new(actors: Actors) -> Sums {
         let nobody = FunctionEdge {
             writer: Packed::NONE,
@@ -443,11 +440,10 @@ impl Sums {
         Sums {
             actors,
             function_of: Vec::new(),
-            merged: Vec::new(),
-            merged_index: FxHashMap::default(),
+            in_contexts: in_context::Actors::default(),
             functions: Vec::new(),
             pairs: FxHashMap::default(),
-            merged_edges: FxHashMap::default(),
+            edges_in_contexts: FxHashMap::default(),
             function_edges: vec![nobody],
             touched: Touched::default(),
             instruction_index: FxHashMap::default(),
@@ -478,26 +474,10 @@ impl Sums {
         }
     }
 
-    /// The actor, among functions, that instances of a stub are which are merged into `into`.
-    pub fn merged(&mut self, stub: FunctionId, into: FunctionId) -> FunctionId {
-        let Sums { merged, merged_index, .. } = self;
-        *merged_index.entry((stub, into)).or_insert_with(|| {
-            merged.push((stub, into));
-            FunctionId::at(Sums::FIRST_MERGED + merged.len() - 1)
-        })
-    }
-
-    /// Stub and what it is merged into, of an actor that [`Sums::merged`] gave.
-    #[inline]
-    fn of_merged(&self, function: FunctionId) -> Option<(FunctionId, FunctionId)> {
-        let number = function.index().checked_sub(Sums::FIRST_MERGED)?;
-        self.merged.get(number).copied()
-    }
-
     /// The function itself, of an actor among functions.
     #[inline]
-    pub fn plain(&self, function: FunctionId) -> FunctionId {
-        self.of_merged(function).map_or(function, |(stub, _)| stub)
+    fn plain(&self, actor: FunctionId) -> FunctionId {
+        self.in_contexts.get(actor).function
     }
 
     /// The same of a writer or reader.
@@ -523,8 +503,7 @@ impl Sums {
         }
     }
 
-    /// The edge between two functions at a place. Stubs by what they are merged into have edges of their own, and
-    /// are one pair.
+    /// The edge between two functions at a place. Functions in contexts have edges of their own, and are one pair.
     fn function_edge(&mut self, writer: Packed, reader: Packed, place: PlaceCode) -> EdgeIndex {
         let new = self.function_edges.len() as u32;
         // What no step wrote in a section is that section's: two files at one address are two pairs.
@@ -534,14 +513,14 @@ impl Sums {
         let pair = *self.pairs.entry(key).or_insert(new);
         // Those of one pair may be thousands.
         let is_plain = (from, to) == (writer, reader);
-        if !is_plain && let Some(&edge) = self.merged_edges.get(&(writer, reader, place)) {
+        if !is_plain && let Some(&edge) = self.edges_in_contexts.get(&(writer, reader, place)) {
             return EdgeIndex { edge, pair };
         }
         let is = |edge: &FunctionEdge| {
             is_plain && (edge.writer, edge.reader, edge.place) == (writer, reader, place)
         };
         if !is_plain {
-            self.merged_edges.insert((writer, reader, place), new);
+            self.edges_in_contexts.insert((writer, reader, place), new);
         }
         let next = match self.function_edges.get_mut(pair as usize) {
             Some(first) if is(first) => return EdgeIndex { edge: pair, pair },
@@ -581,7 +560,7 @@ impl Sums {
     pub fn close(&mut self) {
         self.touched = Touched::default();
         self.pairs = FxHashMap::default();
-        self.merged_edges = FxHashMap::default();
+        self.edges_in_contexts = FxHashMap::default();
         self.instruction_index = FxHashMap::default();
     }
 
@@ -591,21 +570,30 @@ impl Sums {
         let pairs = edges
             .map(|e| (self.plain_end(e.writer), self.plain_end(e.reader), e.place, e.sums))
             .collect();
-        if self.merged.is_empty() { pairs } else { added_up(pairs) }
+        added_up(pairs)
     }
 
     /// Bytes and transfers of edges that have to do with stubs, as those of what these are merged into. None
     /// where actors are instructions.
-    pub fn merged_pairs(&self) -> Vec<Pair> {
-        let end = |end: Packed| {
-            let merged = end.writer().and_then(|function| self.of_merged(function));
-            merged.map_or(end, |(_, into)| Packed::step(into))
+    pub fn merged_pairs(&self, is_stub: impl Fn(FunctionId) -> bool) -> Vec<Pair> {
+        let ends = |e: &FunctionEdge| {
+            [e.writer, e.reader]
+                .map(|end| (end, end.writer().map(|actor| self.in_contexts.get(actor))))
         };
-        let edges = self.function_edges.iter().skip(1).map(|e| {
+        let of_functions = (self.actors == Actors::Functions).then_some(&self.function_edges);
+        let edges = of_functions.into_iter().flatten().skip(1).filter_map(|e| {
+            let of_stub =
+                ends(e).iter().any(|(_, actor)| actor.is_some_and(|a| is_stub(a.function)));
+            let into = ends(e).map(|(end, actor)| actor.map_or(end, |a| Packed::step(a.into)));
             let sums = PairSums { unique: 0, addresses: 0, ..e.sums };
-            ((e.writer, e.reader), (end(e.writer), end(e.reader), e.place, sums))
+            of_stub.then_some((into[0], into[1], e.place, sums))
         });
-        added_up(edges.filter(|(own, new)| *own != (new.0, new.1)).map(|(_, new)| new).collect())
+        added_up(edges.collect())
+    }
+
+    /// The sums of all pairs of functions as they are, in their contexts.
+    pub fn pairs_in_contexts(&self) -> impl Iterator<Item = Pair> + '_ {
+        self.function_edges.iter().skip(1).map(|e| (e.writer, e.reader, e.place, e.sums))
     }
 
     /// Counts the addresses of `len` bytes from `start` on, which lie in one page, that the pair

@@ -461,6 +461,7 @@ fn outcome(case: &str, code: &Code, run: &Run, saves: SaveRule) -> String {
         same(&case, "flows", &given.flows, &local.flows);
         same(&case, "call edges", &given.call_edges, &local.call_edges);
         same(&case, "stubs", &given.stubs, &local.stubs);
+        same(&case, "in contexts", &given.in_contexts, &local.in_contexts);
         if details > Details::Sums {
             same(&case, "folded", &given.folded, &local.folded);
             same(&case, "instructions", &given.instruction_flows, &local.instruction_flows);

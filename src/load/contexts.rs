@@ -1,11 +1,14 @@
 //! `call_stack`, `stack_profile` and `start_up` of a trace with steps.
 
+use super::folded::added;
+use super::places::Places;
 use crate::analysis::contexts::{Contexts, StackSteps};
+use crate::analysis::{ContextFlow, Summary};
 use crate::id::{FunctionId, StackId};
 use crate::image::Owner;
 use crate::store::StoreError;
 use crate::store::table::fill;
-use crate::store::tables::{CallStack, StackProfile, StartUp};
+use crate::store::tables::{CallStack, StackEdge, StackProfile, StartUp};
 use duckdb::Connection;
 use std::collections::BTreeMap;
 
@@ -37,6 +40,32 @@ pub fn write(
         StackProfile { stack_id, calls, steps_self, steps_total }
     });
     fill(connection, profiles)
+}
+
+/// Fills `stack_edge`; `unique`: unique bytes were counted.
+pub fn edges(
+    connection: &Connection,
+    (summary, unique): (&Summary, bool),
+    places: &Places,
+) -> Result<(), StoreError> {
+    let edge = |flow: &ContextFlow| {
+        let &ContextFlow { writer: (writer, from), reader: (reader, to), place, sums } = flow;
+        let (writer, reader) = (places.function(writer, place)?, places.function(reader, place)?);
+        let sums = [sums.bytes, sums.unique, sums.transfers];
+        Some(((from, to, writer, reader, places.via(place)), sums))
+    };
+    let edges = added(summary.context_flows.iter().filter_map(edge).collect());
+    let rows = edges.into_iter().map(|((from, to, writer, reader, via), sums)| StackEdge {
+        writer_stack_id: from,
+        reader_stack_id: to,
+        writer_function_id: writer,
+        reader_function_id: reader,
+        via,
+        bytes: sums[0],
+        unique_bytes: unique.then_some(sums[1]),
+        transfers: sums[2],
+    });
+    fill(connection, rows)
 }
 
 /// Functions with steps outside of the program itself: in chains without a function of it, and all of the

@@ -205,7 +205,7 @@ const WHOLE_FLOWS: &str = "
 
 /// Tables that have stubs merged into their callers, in the order in which each has what it reads.
 pub const FOLDED: [(&str, &str); 4] = [
-    ("folded_call", include_str!("../../queries/derive/middle/folded_call.sql")),
+    ("folded_call_row", include_str!("../../queries/derive/middle/folded_call.sql")),
     ("function_edge_folded", include_str!("../../queries/derive/high/function_edge_folded.sql")),
     ("call_edge_folded", include_str!("../../queries/derive/high/call_edge_folded.sql")),
     (

@@ -3,7 +3,7 @@
 use super::contexts;
 use super::derived::{self, Budget};
 use super::dictionary::{self, Files, Loading, SectionRow, TraceFile};
-use super::folded::{self, Edge};
+use super::folded::{self, Edge, added};
 use super::front::ProcessPart;
 use super::inlined::InlinedSites;
 use super::instructions::{self, Listed};
@@ -134,6 +134,7 @@ impl End<'_> {
         instruction_edges(self.connection.into(), s, &places, function)?;
         self.sums()?;
         contexts::write(self.connection, s.contexts.contexts(), &owners)?;
+        contexts::edges(self.connection, (s, self.unique), &places)?;
         places_of(self.connection.into(), s, &places)?;
         let limit = Limit::new(self.options.memory_limit).bytes();
         let budget = Budget::of_pass((s.calls.into(), s.merged_calls), limit);
@@ -319,7 +320,7 @@ pub(super) fn folded_edges(
     folded::profiles(into, &summary.functions, &summary.merged_steps)
 }
 
-/// Fills `instruction_edge`; `function` gives that of an instruction.
+/// Fills `instruction_edge_row`; `function` gives that of an instruction.
 pub(super) fn instruction_edges(
     into: Destination,
     summary: &Summary,
@@ -370,20 +371,6 @@ pub(super) fn edges(flows: &[FunctionFlow], places: &Places) -> Vec<Edge> {
         Some(((writer, reader, places.via(place)), sums))
     };
     added(flows.iter().filter_map(edge).collect())
-}
-
-/// Rows in the order of their keys, those of one key added up. There may be millions: a map would
-/// take twice the memory.
-fn added<K: Ord, const N: usize>(mut rows: Vec<(K, [u64; N])>) -> Vec<(K, [u64; N])> {
-    rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    rows.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
-        if same {
-            kept.1.iter_mut().zip(next.1).for_each(|(sum, n)| *sum += n);
-        }
-        same
-    });
-    rows
 }
 
 /// A row of `block_access`. Values of register writes stand behind those of `memory` accesses.

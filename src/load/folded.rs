@@ -14,6 +14,20 @@ pub type EdgeKey = (FunctionId, FunctionId, &'static str);
 /// Bytes, unique bytes, addresses and transfers of an edge.
 pub type Edge = (EdgeKey, [u64; 4]);
 
+/// Rows in the order of their keys, those of one key added up. There may be millions: a map would
+/// take twice the memory.
+pub fn added<K: Ord, const N: usize>(mut rows: Vec<(K, [u64; N])>) -> Vec<(K, [u64; N])> {
+    rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    rows.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1.iter_mut().zip(next.1).for_each(|(sum, n)| *sum += n);
+        }
+        same
+    });
+    rows
+}
+
 /// Fills `function_edge_folded`: `all` are the edges of all functions, `merged` what has to do with
 /// `stubs`, as that of what they are merged into. `unique`: unique bytes and addresses were counted.
 pub fn function_edges(

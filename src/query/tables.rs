@@ -32,13 +32,24 @@ pub(super) fn of_calls() -> Vec<Table> {
 pub(super) fn of_stubs() -> impl Iterator<Item = Table> {
     crate::load::FOLDED.into_iter().map(|(name, sql)| {
         let stored = match name {
-            "folded_call" => "SELECT * FROM folded_call",
+            "folded_call_row" => "SELECT * FROM folded_call",
             "function_edge_folded" => "SELECT * FROM function_edge_folded",
             "function_profile_folded" => "SELECT * FROM function_profile_folded",
             _ => "SELECT * FROM call_edge_folded",
         };
+        let name = name.strip_suffix("_row").unwrap_or(name);
         Table::new(name, stored, sql.trim_end().trim_end_matches(';'))
     })
+}
+
+/// Data by context, whose sums by function are those with stubs merged.
+pub(super) fn of_contexts() -> Table {
+    Table::new(
+        "stack_edge",
+        "SELECT writer_function_id, reader_function_id, via, sum(bytes)::BIGINT AS bytes, sum(transfers)::BIGINT AS transfers
+         FROM stack_edge GROUP BY ALL",
+        "SELECT writer_function_id, reader_function_id, via, bytes, transfers FROM function_edge_folded",
+    )
 }
 
 /// Communications of a window.

@@ -222,7 +222,7 @@ pub fn verify(
     communication.extra += all - communication.equal - communication.extra;
     let mut verdicts = vec![communication];
     let tables = tables::of_windows().into_iter().chain(tables::of_calls());
-    for table in tables.chain(tables::of_stubs()) {
+    for table in tables.chain(tables::of_stubs()).chain([tables::of_contexts()]) {
         verdicts.push(compare(connection, &table)?);
     }
     verdicts.sort_by_key(|v| ORDER.iter().position(|name| *name == v.table));
@@ -230,7 +230,7 @@ pub fn verify(
 }
 
 /// The order in which tables are told of: from calls to sums.
-const ORDER: [&str; 12] = [
+const ORDER: [&str; 13] = [
     "function_call",
     "saved_register",
     "communication",
@@ -243,4 +243,5 @@ const ORDER: [&str; 12] = [
     "function_edge_folded",
     "call_edge_folded",
     "function_profile_folded",
+    "stack_edge",
 ];

@@ -219,7 +219,8 @@ mod tests {
         finish(connection).unwrap();
         let connection = Connection::open(&path).unwrap();
         let sum: usize = rows * (rows + 1) / 2;
-        for (table, column) in [("dataflow_row", "reader_call_id"), ("folded_call", "call_id")] {
+        for (table, column) in [("dataflow_row", "reader_call_id"), ("folded_call_row", "call_id")]
+        {
             let sql = format!("SELECT count(*), sum({column})::BIGINT FROM {table}");
             let found: (usize, usize) =
                 connection.query_row(&sql, [], |r| Ok((r.get(0)?, r.get(1)?))).unwrap();

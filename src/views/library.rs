@@ -28,6 +28,7 @@ library!(
     "line_edges",
     "writers_of",
     "readers_of",
+    "data_for",
     "inputs",
     "globals",
     "variables",

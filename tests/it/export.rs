@@ -705,7 +705,7 @@ fn deep_recursion_and_clocks() {
     let connection = duckdb::Connection::open(&db).unwrap();
     connection
         .execute_batch(
-            "DELETE FROM function_call_row; DELETE FROM folded_call; DELETE FROM call_edge; DELETE FROM function_profile; DELETE FROM dataflow_row;
+            "DELETE FROM function_call_row; DELETE FROM folded_call_row; DELETE FROM call_edge; DELETE FROM function_profile; DELETE FROM dataflow_row;
              INSERT INTO function_call_row (call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_seq,
                  return_seq, call_time, return_time, call_instruction_id, steps_self, steps_total)
                  SELECT i, 1, i, CASE WHEN i > 1 THEN i - 1 END, NULL, 1, i - 1, 'call', 'return', i, 100001 - i, NULL,

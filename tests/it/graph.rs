@@ -84,7 +84,7 @@ fn a_recursion_is_in_the_contexts_that_it_began_in() {
     let db = scratch.copy(&small(), "deep.duckdb");
     change(
         &db,
-        "DELETE FROM function_call_row; DELETE FROM folded_call; DELETE FROM dataflow_row;
+        "DELETE FROM function_call_row; DELETE FROM folded_call_row; DELETE FROM dataflow_row;
          INSERT INTO function_call_row (call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_seq,
              return_seq, call_time, return_time, call_instruction_id, steps_self, steps_total)
              SELECT i, 1 + (i > 1)::INT * (1 + i % 2), i, CASE WHEN i > 1 THEN i - 1 END, NULL, 1, i - 1, 'call', 'return', i, 60002 - i, NULL,

@@ -110,7 +110,7 @@ fn fingerprint(db: &Path) -> String {
 }
 
 /// Tables of what the pass gives.
-const GIVEN: [&str; 14] = [
+const GIVEN: [&str; 15] = [
     "communication",
     "function_call",
     "control_flow",
@@ -122,6 +122,7 @@ const GIVEN: [&str; 14] = [
     "instruction_edge",
     "call_stack",
     "stack_profile",
+    "stack_edge",
     "folded_call",
     "function_edge_folded",
     "call_edge_folded",

@@ -68,8 +68,10 @@ fn compare(packed: &Path, rows_of: &Path) {
     };
     assert_eq!(kept(packed), (0, true), "{}", packed.display());
     assert!(!kept(rows_of).1 && kept(rows_of).0 > 0);
-    // Stubs are merged in the sums that are stored, too.
-    for table in ["function_edge_folded", "call_edge_folded", "function_profile_folded"] {
+    // Stubs are merged in the sums that are stored, too, and data is by context.
+    for table in
+        ["function_edge_folded", "call_edge_folded", "function_profile_folded", "stack_edge"]
+    {
         let sql = format!("SELECT list(t::VARCHAR ORDER BY t::VARCHAR)::VARCHAR FROM {table} t");
         let [x, y] = [packed, rows_of]
             .map(|db| open(db).query_row(&sql, [], |r| r.get::<_, String>(0)).unwrap());

@@ -122,6 +122,8 @@ fn other_programs_are_told_that_rows_are_missing() {
         "control_flow",
         "saved_register",
         "dataflow",
+        "instruction_edge",
+        "folded_call",
         "thread_event",
         "system_call",
         "system_call_access",
@@ -164,13 +166,13 @@ fn other_programs_are_told_that_rows_are_missing() {
         Some(rows(&example("fir", "rows"), "SELECT count(*) FROM function_call")[0].as_str())
     );
     // Calls that are there are given, steps that are not are asked for in vain.
-    let (calls, steps) = views.split_at(11);
+    let (calls, steps) = views.split_at(13);
     let instance = example("fir", "instance");
     assert!(answers(&instance, calls).iter().all(Result::is_ok));
     assert!(answers(&instance, steps).iter().all(Result::is_err));
     ok(&["rows", "-q", utf8(&db), "--level", "middle"]);
-    assert!(answers(&db, &views[..12]).iter().all(Result::is_ok));
-    assert!(answers(&db, &views[12..]).iter().all(Result::is_err));
+    assert!(answers(&db, &views[..14]).iter().all(Result::is_ok));
+    assert!(answers(&db, &views[14..]).iter().all(Result::is_err));
     ok(&["rows", "-q", utf8(&db), "--range", "5..9"]);
     assert!(answers(&db, &views).iter().all(Result::is_ok));
     // Nobody kept what is missing here.

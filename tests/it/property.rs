@@ -10,7 +10,14 @@ use std::path::Path;
 
 /// What every detail sums up.
 fn sums(db: &Path) -> Vec<String> {
-    let tables = ["function_edge", "function_profile", "call_edge", "call_stack", "stack_profile"];
+    let tables = [
+        "function_edge",
+        "function_profile",
+        "call_edge",
+        "call_stack",
+        "stack_profile",
+        "stack_edge",
+    ];
     let rows_of = |table: &&str| {
         rows(db, &format!("SELECT '{table}', t::VARCHAR FROM {table} t ORDER BY ALL"))
     };

@@ -54,7 +54,7 @@ fn thousands(path: &Path, n: u32) {
         .execute_batch(&format!(
             "DELETE FROM function_symbol; DELETE FROM function_name; DELETE FROM function_call_row; DELETE FROM dataflow_row;
              DELETE FROM function_edge; DELETE FROM call_edge; DELETE FROM function_profile; DELETE FROM source_file;
-             DELETE FROM folded_call; DELETE FROM function_profile_folded; DELETE FROM function_edge_folded; DELETE FROM call_edge_folded;
+             DELETE FROM folded_call_row; DELETE FROM function_profile_folded; DELETE FROM function_edge_folded; DELETE FROM call_edge_folded;
              INSERT INTO source_file SELECT i, 'src/module_' || i || '/implementation.c' FROM range(1, 51) t(i);
              INSERT INTO function_symbol (function_id, name, symbol, kind, image_id, file_id, address, size)
              SELECT i, 'namespace::component_' || i % 50 || '::function_' || i || '(int, char const*)', 'f' || i, 'function', NULL,
@@ -70,7 +70,7 @@ fn thousands(path: &Path, n: u32) {
              INSERT INTO instruction
              SELECT i, 1, NULL, i * 4, NULL, 'nop', 4, 1 + i % {functions}, 1 + i % 50, 1 + i // 50, 'next', NULL, false, false, 10
              FROM range(1, {instructions} + 1) t(i);
-             INSERT INTO instruction_edge
+             INSERT INTO instruction_edge_row
              SELECT 1 + i % {instructions}, 1 + i * 31 % {instructions}, 1 + i % {functions}, 'register', 1 + i, 1 FROM range(2 * {instructions}) t(i);
              INSERT INTO call_edge
              SELECT p.function_id, c.function_id, c.kind, count(*), sum(c.steps_total)

@@ -102,7 +102,7 @@ fn fixture(scratch: &Scratch) -> PathBuf {
              INSERT INTO instruction VALUES
                  (1, 1, 1, 18446744071562067968, '\\x00\\xFF'::BLOB, 'call', 2, 1, 1, 7, 'call', 18446744071562068000, false, false, 3),
                  (2, 1, 1, 4096, NULL, NULL, 4, 2, 2, NULL, 'next', NULL, true, false, 9223372036854775807);
-             INSERT INTO instruction_edge VALUES (1, 2, 1, 'heap', 8, 1), (NULL, 1, 8, 'stack', 16, 2);
+             INSERT INTO instruction_edge_row VALUES (1, 2, 1, 'heap', 8, 1), (NULL, 1, 8, 'stack', 16, 2);
              INSERT INTO communication_kind VALUES (1, 1, 0, false, 8), (2, 0, NULL, true, 4);
              INSERT INTO communication_row VALUES (9, 3, 1, 18446744073709551608), (9, NULL, 2, 0);
              INSERT INTO control_flow_row SELECT call_id, 1, call_id, function_id, call_seq, return_seq, 18446744073709551615, NULL

@@ -7,7 +7,7 @@ use crate::id::FunctionId;
 use crate::query::each;
 use crate::replay::column;
 use duckdb::Connection;
-use duckdb::arrow::array::{BooleanArray, Int32Array, Int64Array, UInt32Array};
+use duckdb::arrow::array::{BooleanArray, Int32Array, Int64Array, StringArray, UInt32Array};
 use rustc_hash::FxHashMap;
 
 /// Rows of dataflow that are in memory at a time.
@@ -120,6 +120,35 @@ pub fn flows(connection: &Connection, of_call: &[usize]) -> Result<Vec<DataRow>,
     let row = |((writer, to, via), bytes)| DataRow {
         writer,
         reader: NodeId::listed(to),
+        flow: Flow::of_bytes(via, bytes),
+    };
+    Ok(sums.into_iter().map(row).collect())
+}
+
+/// Dataflow between calling contexts, as the build stored it. `node`: of a context, or of a function where
+/// negative.
+pub fn context_flows(
+    connection: &Connection,
+    node: impl Fn(i32) -> Option<NodeId>,
+) -> Result<Vec<DataRow>, GraphError> {
+    const TABLE: &str = "stack_edge";
+    let mut sums: FxHashMap<(NodeId, NodeId, Via), i64> = FxHashMap::default();
+    let mut statement = connection.prepare(report!("overview_contexts"))?;
+    for batch in statement.query_arrow([])? {
+        let writer = column::<Int32Array>(&batch, 0, TABLE, "writer")?;
+        let reader = column::<Int32Array>(&batch, 1, TABLE, "reader")?;
+        let via = column::<StringArray>(&batch, 2, TABLE, "via")?;
+        let bytes = column::<Int64Array>(&batch, 3, TABLE, "bytes")?;
+        for i in 0..batch.num_rows() {
+            if let Some((from, to)) = node(writer.value(i)).zip(node(reader.value(i))) {
+                let sum: &mut i64 = sums.entry((from, to, Via::of(via.value(i)))).or_default();
+                *sum = sum.saturating_add(bytes.value(i));
+            }
+        }
+    }
+    let row = |((writer, reader, via), bytes)| DataRow {
+        writer,
+        reader,
         flow: Flow::of_bytes(via, bytes),
     };
     Ok(sums.into_iter().map(row).collect())

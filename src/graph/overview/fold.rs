@@ -1,12 +1,13 @@
 //! Functions that are not kept, folded into their nearest kept callers by calling context.
 
-use super::calls::{CallColumns, flows};
+use super::calls::{CallColumns, context_flows, flows};
 use super::facts::{FileUse, Functions, Outside, bytes_of, sink_of, weight};
 use crate::graph::contexts::{Context, all_stored};
 use crate::graph::error::GraphError;
 use crate::graph::facts::Facts;
 use crate::graph::model::{NodeId, Via};
 use crate::graph::rows::DataRow;
+use crate::id::FunctionId;
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -140,15 +141,26 @@ pub struct Tree {
     elsewhere: BTreeSet<usize>,
     /// Of threads that the program began, before any function that may be a box.
     thread: Option<usize>,
+    knows_contexts: bool,
 }
 
 impl Tree {
     /// By what every detail knows: stored contexts, and data by function.
     pub fn of_sums(connection: &Connection, functions: &Functions) -> Result<Tree, GraphError> {
         let mut tree = Tree::begin(functions);
-        tree.add_contexts(&all_stored(connection)?, functions);
-        tree.finish(functions);
+        let of_context = tree.add_contexts(&all_stored(connection)?, functions);
+        tree.knows_contexts = tree.add_data(connection, &of_context, functions)?;
+        if !tree.knows_contexts {
+            tree.add_data_of_functions(functions);
+            tree.add_sinks(functions);
+        }
+        tree.sum_flows();
         Ok(tree)
+    }
+
+    /// Whether it says for whom functions of several boxes work.
+    pub fn knows_contexts(&self) -> bool {
+        self.knows_contexts
     }
 
     /// By call instances, where they are kept and not too many.
@@ -163,7 +175,8 @@ impl Tree {
         }
         let mut tree = Tree::begin(functions);
         tree.add_calls(connection, functions)?;
-        tree.finish(functions);
+        tree.add_sinks(functions);
+        tree.sum_flows();
         Ok(Some(tree))
     }
 
@@ -177,6 +190,7 @@ impl Tree {
             of_function: BTreeMap::new(),
             elsewhere: BTreeSet::new(),
             thread: None,
+            knows_contexts: false,
         };
         if let Some(main) = functions.main.filter(|&main| functions.list[main].candidate) {
             // Whoever began a thread is a helper of `main`, if it is no box.
@@ -189,11 +203,6 @@ impl Tree {
     /// Whether it has no steps: contexts are stored of traces with steps.
     pub fn is_empty(&self) -> bool {
         self.within.is_empty()
-    }
-
-    fn finish(&mut self, functions: &Functions) {
-        self.add_sinks(functions);
-        self.sum_flows();
     }
 
     fn add_calls(
@@ -295,9 +304,8 @@ impl Tree {
         self.contexts.len() - 1
     }
 
-    /// Steps and calls by the contexts that the build stored, which is exact, and data by function. It is
-    /// a context's where its function has but one, or all its contexts are counted with one box.
-    fn add_contexts(&mut self, list: &[Context], functions: &Functions) {
+    /// Steps and calls by the contexts that the build stored, which is exact. Gives the chain of each.
+    fn add_contexts(&mut self, list: &[Context], functions: &Functions) -> Vec<usize> {
         let function =
             |context: &Context| functions.at.get(&i64::from(context.function_id.get())).copied();
         let starts = roots_of_start(
@@ -335,6 +343,43 @@ impl Tree {
             .filter(|&(f, n)| n < functions.list[f].calls)
             .map(|(f, _)| f)
             .collect();
+        of
+    }
+
+    /// Data by the contexts that the build stored, where it did: gives whether there is any.
+    fn add_data(
+        &mut self,
+        connection: &Connection,
+        of_context: &[usize],
+        functions: &Functions,
+    ) -> Result<bool, GraphError> {
+        let rows = context_flows(connection, |end| match end {
+            0.. => {
+                let at = usize::try_from(end).ok()?.checked_sub(1)?;
+                of_context.get(at).map(|&chain| NodeId::listed(chain))
+            }
+            id => FunctionId::from_column(id.checked_neg()?).map(NodeId::Function),
+        })?;
+        for row in &rows {
+            let end = |id: NodeId| match id {
+                NodeId::Listed(place) => usize::try_from(place).ok().map(|p| End::Chain(p - 1)),
+                _ => {
+                    let at = functions.index(id)?;
+                    (functions.list[at].kind != "pseudo").then_some(End::Shared(at))
+                }
+            };
+            let sink = || sink_of(&functions.list[functions.index(row.reader)?].name);
+            let to = end(row.reader).or_else(|| sink().map(End::Outside));
+            if let Some(to) = to {
+                self.add_flow_to(functions, row, end, to);
+            }
+        }
+        Ok(!rows.is_empty())
+    }
+
+    /// Data by function. It is a context's where its function has but one, or all its contexts are counted with
+    /// one box.
+    fn add_data_of_functions(&mut self, functions: &Functions) {
         self.add_stubs(functions);
         for row in &functions.data {
             self.add_flow(functions, row, |id| {
@@ -368,6 +413,18 @@ impl Tree {
         row: &DataRow,
         context: impl Fn(NodeId) -> Option<End>,
     ) {
+        if let Some(to) = context(row.reader) {
+            self.add_flow_to(functions, row, context, to);
+        }
+    }
+
+    fn add_flow_to(
+        &mut self,
+        functions: &Functions,
+        row: &DataRow,
+        context: impl Fn(NodeId) -> Option<End>,
+        to: End,
+    ) {
         let pseudo = |id: NodeId| match id {
             NodeId::Pseudo(id) => Some(i64::from(id.0.get())),
             NodeId::Function(id) => Some(i64::from(id.get())),
@@ -378,7 +435,7 @@ impl Tree {
             functions.source(&f.name).filter(|_| f.kind == "pseudo")
         };
         let from = context(row.writer).or_else(|| source().map(End::Outside));
-        if let Some((from, to)) = from.zip(context(row.reader)) {
+        if let Some(from) = from {
             let bytes = bytes_of(row);
             self.flows.push(Passed { from, to, via: row.flow.via, bytes });
         }

@@ -95,7 +95,7 @@ pub struct Folding {
     functions: Functions,
     /// What every detail knows, which says what is a box: so boxes are the same at every detail.
     tree: Tree,
-    /// What only call instances know, which says for whom data is.
+    /// What only call instances know, where data by context was not stored: it says for whom data is.
     exact: Option<Tree>,
     /// Functions that may be boxes.
     candidates: BTreeSet<usize>,
@@ -116,7 +116,10 @@ impl Folding {
         }
         functions.choose();
         let mut tree = Tree::of_sums(connection, &functions)?;
-        let mut exact = Tree::of_calls(connection, facts, &functions)?;
+        let mut exact = match tree.knows_contexts() {
+            true => None,
+            false => Tree::of_calls(connection, facts, &functions)?,
+        };
         if tree.is_empty() {
             tree = exact.take().unwrap_or(tree);
         }

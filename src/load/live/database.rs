@@ -167,6 +167,7 @@ fn summary(planner: &Planner, rows: &Rows) -> Summary {
         merged_calls: 0,
         merged_steps: Default::default(),
         contexts: contexts(rows),
+        context_flows: Vec::new(),
         regions: Vec::new(),
         region_is_stack: vec![false, true],
         flow_places: Vec::new(),

@@ -265,7 +265,7 @@ impl Filler<'_, '_, '_> {
         for (table, sql) in [
             ("dependence", derive!("middle/dependence")),
             ("dependence_edge", derive!("high/dependence_edge")),
-            ("instruction_edge", derive!("high/dependence_instruction_edge")),
+            ("instruction_edge_row", derive!("high/dependence_instruction_edge")),
             ("function_edge", derive!("high/dependence_function_edge")),
             ("function_profile", derive!("high/dependence_function_profile")),
         ] {

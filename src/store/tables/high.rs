@@ -43,7 +43,7 @@ tables! {
         transfers: Option<u64> => BIGINT,
     }
 
-    InstructionEdge<'a>, InstructionEdges = "instruction_edge" {
+    InstructionEdge<'a>, InstructionEdges = "instruction_edge_row" {
         writer_instruction_id: Option<InstructionId> => INTEGER,
         reader_instruction_id: InstructionId => INTEGER,
         writer_function_id: FunctionId => INTEGER,
@@ -52,7 +52,7 @@ tables! {
         transfers: u64 => BIGINT,
     }
 
-    FoldedCall, FoldedCalls = "folded_call" {
+    FoldedCall, FoldedCalls = "folded_call_row" {
         call_id: CallId => INTEGER,
         function_id: FunctionId => INTEGER,
         into_call_id: CallId => INTEGER,
@@ -97,6 +97,17 @@ tables! {
         calls: u64 => BIGINT,
         steps_self: u64 => BIGINT,
         steps_total: u64 => BIGINT,
+    }
+
+    StackEdge, StackEdges = "stack_edge" {
+        writer_stack_id: Option<StackId> => INTEGER,
+        reader_stack_id: Option<StackId> => INTEGER,
+        writer_function_id: FunctionId => INTEGER,
+        reader_function_id: FunctionId => INTEGER,
+        via: &'static str => VARCHAR,
+        bytes: u64 => BIGINT,
+        unique_bytes: Option<u64> => BIGINT,
+        transfers: u64 => BIGINT,
     }
 
     StartUp, StartUps = "start_up" {
