@@ -31,8 +31,8 @@ CREATE TABLE function_profile (
 CREATE TABLE call_stack (
     stack_id INTEGER NOT NULL, parent_stack_id INTEGER, function_id INTEGER NOT NULL, depth INTEGER NOT NULL, nested BOOLEAN NOT NULL);
 CREATE TABLE stack_profile (stack_id INTEGER NOT NULL, calls BIGINT NOT NULL, steps_self BIGINT NOT NULL, steps_total BIGINT NOT NULL);
--- Data between calling contexts: for whom functions work that everybody calls. A function that is called again below itself counts as
--- its first call, so that a recursion has not as many contexts as it is deep; of several stacks that are the same then the first.
+-- Data between calling contexts: for whom functions work that everybody calls. Of a recursion each function is in the chain where it was
+-- called last, so that it has not as many contexts as it is deep; of several stacks that are the same then the first.
 CREATE TABLE stack_edge (
     writer_stack_id INTEGER, reader_stack_id INTEGER, writer_function_id INTEGER NOT NULL, reader_function_id INTEGER NOT NULL,
     via VARCHAR NOT NULL, bytes BIGINT NOT NULL, unique_bytes BIGINT, transfers BIGINT NOT NULL);
@@ -130,7 +130,7 @@ COMMENT ON COLUMN stack_profile.calls IS 'Calls with this chain of functions';
 COMMENT ON COLUMN stack_profile.steps_self IS 'Steps of these calls without those of what they call';
 COMMENT ON COLUMN stack_profile.steps_total IS 'Steps with those of what they call';
 COMMENT ON TABLE stack_edge IS 'Data between calling contexts, stubs merged into their callers; of traces with steps';
-COMMENT ON COLUMN stack_edge.writer_stack_id IS 'Context that wrote: that of the first call where a function is called again below itself. NULL: no step wrote, or there are more contexts than are kept';
+COMMENT ON COLUMN stack_edge.writer_stack_id IS 'Context that wrote: of those with the same functions, each where it was called last, the first. NULL: no step wrote, or there are more contexts than are kept';
 COMMENT ON COLUMN stack_edge.reader_stack_id IS 'Context that read; NULL: the kernel, or there are more contexts than are kept';
 COMMENT ON COLUMN stack_edge.writer_function_id IS 'Function that wrote';
 COMMENT ON COLUMN stack_edge.reader_function_id IS 'Function that read';

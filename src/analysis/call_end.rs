@@ -32,13 +32,13 @@ impl<O: Output> Ledger<Activation> for CallEnd<'_, O> {
         let actor = if data.options.gives_instances() {
             if data.by_context.is_asked() {
                 let above = parent.filter(|_| is_stub).and_then(|p| data.by_context.actor(p.0));
-                let actor = in_contexts.of((context, &data.contexts), new.1, above);
+                let actor = in_contexts.of((context, &mut data.contexts), new.1, above);
                 data.by_context.add(new.0, actor);
             }
             new.1
         } else {
             let above = above.filter(|_| is_stub).map(|above| above.actor);
-            in_contexts.of((context, &data.contexts), new.1, above)
+            in_contexts.of((context, &mut data.contexts), new.1, above)
         };
         self.contexts.push(Live { context, actor });
     }

@@ -3,7 +3,7 @@
 //! 1997, with recursion left unrolled).
 
 use crate::id::{FunctionId, StackId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Functions of a context at most: what is called from deeper ones counts as theirs. A recursion
 /// would give as many contexts as it is deep, and text in the square of that.
@@ -108,11 +108,12 @@ pub struct Live {
 #[derive(Debug, Default)]
 pub struct StepContexts {
     contexts: Contexts<StackSteps>,
-    /// By context: the first one of the same chain, where what was called in a recursion counts as called
-    /// from the first call of its function ([`StepContexts::straight`]).
+    /// By context: the first one of the same [`StepContexts::straight_chain`].
     straight: Vec<StackId>,
-    /// By the straight context of the caller.
-    straight_below: FxHashMap<(Option<StackId>, FunctionId), StackId>,
+    /// By chain.
+    first: FxHashMap<Box<[FunctionId]>, StackId>,
+    /// The same of instances that count for their callers' contexts.
+    beyond: FxHashMap<(StackId, FunctionId), Option<StackId>>,
     /// Calls that count as their callers' because there are too many contexts.
     left_out: u64,
 }
@@ -151,35 +152,41 @@ impl StepContexts {
             _ => {
                 let id = self.contexts.enter(parent, function, StackSteps::default);
                 if id.index() == self.straight.len() {
-                    let first = self.find_straight(parent, function);
-                    let first = first.unwrap_or_else(|| {
-                        let above = parent.map(|parent| self.straight[parent.index()]);
-                        *self.straight_below.entry((above, function)).or_insert(id)
-                    });
-                    self.straight.push(first);
+                    let chain = self.straight_chain(parent, function);
+                    self.straight.push(*self.first.entry(chain).or_insert(id));
                 }
                 id
             }
         }
     }
 
-    /// Of the functions of a straight context's chain: the context of this one.
-    fn find_straight(&self, from: Option<StackId>, function: FunctionId) -> Option<StackId> {
-        let straight = |id: StackId| self.straight[id.index()];
-        let chain = std::iter::successors(from.map(straight), |&id| {
-            self.contexts.get(id).parent.map(straight)
-        });
-        chain.into_iter().find(|&id| self.contexts.get(id).function == function)
+    /// The functions of a chain that ends with this one, each once, where it was called last: the innermost
+    /// first. Whatever is looked for among them, the first that is found is the nearest caller.
+    fn straight_chain(&self, from: Option<StackId>, function: FunctionId) -> Box<[FunctionId]> {
+        let above = std::iter::successors(from, |&id| self.contexts.get(id).parent);
+        let mut seen = FxHashSet::from_iter([function]);
+        let callers = above.map(|id| self.contexts.get(id).function).filter(|&f| seen.insert(f));
+        std::iter::once(function).chain(callers).collect()
     }
 
-    /// The context that data of an instance counts for: of a chain in which each function is but once, so that
-    /// a recursion has not as many as it is deep. `context` is that of the instance; None where that is its
-    /// caller's, for contexts are too many or too deep, and its function is not in the chain.
-    pub fn straight(&self, context: StackId, function: FunctionId) -> Option<StackId> {
+    /// The context that data of an instance counts for: the first one of the same functions, each where it was
+    /// called last, so that a recursion has not as many as it is deep. `context` is that of the instance; None
+    /// where that is its caller's, as contexts are too many or too deep, and none has the same functions.
+    #[inline]
+    pub fn straight(&mut self, context: StackId, function: FunctionId) -> Option<StackId> {
         if self.contexts.get(context).function == function {
             return self.straight.get(context.index()).copied();
         }
-        self.find_straight(Some(context), function)
+        if let Some(&known) = self.beyond.get(&(context, function)) {
+            return known;
+        }
+        if self.beyond.len() >= MOST {
+            self.beyond.clear();
+        }
+        let chain = self.straight_chain(Some(context), function);
+        let found = self.first.get(&chain).copied();
+        self.beyond.insert((context, function), found);
+        found
     }
 
     /// An instance of a context has ended.

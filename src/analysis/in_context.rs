@@ -36,7 +36,7 @@ impl Actors {
     #[inline]
     pub fn of(
         &mut self,
-        (context, contexts): (StackId, &StepContexts),
+        (context, contexts): (StackId, &mut StepContexts),
         function: FunctionId,
         above: Option<FunctionId>,
     ) -> FunctionId {

@@ -942,14 +942,12 @@ fn by_chains(summary: &Summary) -> ByChains {
     found
 }
 
-/// A chain of calls in which each function is but once: cut back to where one is called again.
+/// A chain of calls in which each function is but once: where it was called last.
 fn straight(chain: Vec<usize>) -> Vec<usize> {
-    chain.into_iter().fold(Vec::new(), |mut cut, function| {
-        match cut.iter().position(|known| *known == function) {
-            Some(at) => cut.truncate(at + 1),
-            None => cut.push(function),
-        }
-        cut
+    chain.into_iter().fold(Vec::new(), |mut last, function| {
+        last.retain(|known| *known != function);
+        last.push(function);
+        last
     })
 }
 

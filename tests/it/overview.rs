@@ -144,8 +144,12 @@ fn boxes_are_the_same_at_every_detail() {
         return;
     }
     let scratch = Scratch::new("boxes");
-    for (source, compiler) in [("structs.c", "gcc"), ("strings.c", "gcc"), ("containers.cc", "g++")]
-    {
+    for (source, compiler) in [
+        ("structs.c", "gcc"),
+        ("strings.c", "gcc"),
+        ("evaluator.c", "gcc"),
+        ("containers.cc", "g++"),
+    ] {
         let program = scratch.path(&format!("{source}.elf"));
         make(compiler, &repository(&format!("tests/programs/{source}")), &["-O1", "-g"], &program);
         let file = |end: &str| scratch.path(&format!("{source}.{end}"));
