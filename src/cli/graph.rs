@@ -136,9 +136,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // One command gives one picture, in whatever format.
     let is_overview = args.is_plain()
         && (matches!(renderer.made, Made::Drawn) || ["dot", "json"].contains(&renderer.name));
-    if is_overview {
-        rows::ensure_short(&db, Detail::Instance)?;
-    } else {
+    if !is_overview {
         ensure_rows(&db, &args)?;
     }
     let focus = args.focus.as_ref().map(|name| resolve_function(&db, name)).transpose()?;

@@ -329,8 +329,7 @@ fn sums_by_function_give_nobody_the_bytes_of_others() {
         let output = record(&["-q", "--detail", detail, "-o", utf8(&db)], &[utf8(&program)]);
         assert!(output.status.success() || output.status.code() == Some(1), "{}", said(&output));
         if detail == "summary" {
-            let file = duckdb::Connection::open(&db).expect("opens");
-            file.execute_batch("DELETE FROM stack_edge").expect("deletes");
+            change(&db, "DELETE FROM stack_edge");
         }
         let drawn = overview(&db);
         let ends =

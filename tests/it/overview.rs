@@ -218,7 +218,8 @@ fn steps_by_nearest(
     counted
 }
 
-/// Who copies much is not taken for the writer of what another one copied to be written.
+/// Who copies much is not taken for the writer of what another one copied to be written. Where data is not
+/// known by context, it is drawn beside the boxes that it works for.
 #[test]
 fn outputs_come_from_who_wrote_them() {
     if !["valgrind", "gcc", "pkg-config"].iter().all(|tool| have(tool)) {
@@ -228,10 +229,15 @@ fn outputs_come_from_who_wrote_them() {
     let program = scratch.path("outlet");
     let flags = ["-O1", "-g", "-fno-builtin"];
     make("gcc", &repository("tests/programs/outlet.c"), &flags, &program);
-    for detail in ["summary", "pairs"] {
-        let path = scratch.path(&format!("{detail}.duckdb"));
+    for (detail, known) in
+        [("summary", true), ("pairs", true), ("summary", false), ("pairs", false)]
+    {
+        let path = scratch.path(&format!("{detail}{known}.duckdb"));
         let output = record(&["-q", "--detail", detail, "-o", utf8(&path)], &[utf8(&program)]);
         assert!(path.exists(), "{}", said(&output));
+        if !known {
+            change(&path, "DELETE FROM stack_edge");
+        }
         let db = open(&path);
         let facts = Facts::find(&db).expect("facts");
         let found = Folding::read(&db, facts).expect("folding").expect("steps").overview();
@@ -240,43 +246,18 @@ fn outputs_come_from_who_wrote_them() {
         let sink = |line: &&OverviewLine| found.parts[line.to].role == BoxRole::Sink;
         let writers: Vec<&OverviewBox> =
             found.lines.iter().filter(sink).map(|line| &found.parts[line.from]).collect();
-        let names: Vec<&str> = writers.iter().map(|writer| writer.name.as_str()).collect();
-        assert_eq!(names, ["tell"], "{detail}");
-        assert!(found.parts.iter().all(|part| part.role != BoxRole::Helper), "{boxes:?}");
-    }
-}
-
-/// Where data is not known by context, who works for several boxes is drawn beside them.
-#[test]
-fn helpers_are_drawn_where_contexts_are_not_known() {
-    if !["valgrind", "gcc", "pkg-config"].iter().all(|tool| have(tool)) {
-        return;
-    }
-    let scratch = Scratch::new("helpers");
-    let program = scratch.path("outlet");
-    let flags = ["-O1", "-g", "-fno-builtin"];
-    make("gcc", &repository("tests/programs/outlet.c"), &flags, &program);
-    for detail in ["summary", "pairs"] {
-        let path = scratch.path(&format!("{detail}.duckdb"));
-        let output = record(&["-q", "--detail", detail, "-o", utf8(&path)], &[utf8(&program)]);
-        assert!(path.exists(), "{}", said(&output));
-        let db = duckdb::Connection::open(&path).expect("opens");
-        db.execute_batch("DELETE FROM stack_edge").expect("deletes");
-        drop(db);
-        let db = open(&path);
-        let facts = Facts::find(&db).expect("facts");
-        let found = Folding::read(&db, facts).expect("folding").expect("steps").overview();
-        let boxes: BTreeSet<&str> = found.parts.iter().map(|part| part.name.as_str()).collect();
-        assert!(boxes.contains("crunch") && boxes.contains("tell"), "{boxes:?}");
-        let sink = |line: &&OverviewLine| found.parts[line.to].role == BoxRole::Sink;
-        let writers: Vec<&OverviewBox> =
-            found.lines.iter().filter(sink).map(|line| &found.parts[line.from]).collect();
+        let helper = |i: usize| found.parts[i].role == BoxRole::Helper;
+        if known {
+            let names: Vec<&str> = writers.iter().map(|writer| writer.name.as_str()).collect();
+            assert_eq!(names, ["tell"], "{detail}");
+            assert!(!(0..found.parts.len()).any(helper), "{boxes:?}");
+            continue;
+        }
         assert!(!writers.is_empty(), "{detail}");
         for writer in writers {
             assert!(writer.role == BoxRole::Helper && writer.name.contains("mem"), "{writer:?}");
         }
         // It is seen for whom the helper works: by data or, where single calls have that, by calls.
-        let helper = |i: usize| found.parts[i].role == BoxRole::Helper;
         let into = |line: &&OverviewLine| helper(line.to) || line.back > 0.0 && helper(line.from);
         let users: BTreeMap<&str, i64> = (found.lines.iter().filter(into))
             .map(|line| {

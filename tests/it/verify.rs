@@ -144,6 +144,7 @@ fn a_changed_database_is_told() {
         "UPDATE instruction_edge_row SET bytes = bytes + 1 WHERE bytes = (SELECT max(bytes) FROM instruction_edge)",
         "UPDATE call_edge SET calls = 6 WHERE calls = 5",
         "UPDATE function_call_row SET steps_total = 1 WHERE call_id = 1",
+        "UPDATE stack_edge SET transfers = transfers + 1 WHERE bytes = (SELECT max(bytes) FROM stack_edge)",
         "DELETE FROM saved_register_row WHERE save_seq = (SELECT min(save_seq) FROM saved_register)",
     ] {
         let db = scratch.copy(&example("fir", "pairs"), "changed.duckdb");
