@@ -76,7 +76,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         );
         let trust = if args.trust { Trust::Anything } else { Trust::Schema };
         collect::begin(scratch.path())?;
-        let options = Options { labels: Vec::new(), program: None, trust };
+        let options = Options { labels: Vec::new(), program: None, trust, steps: false };
         collect::collect(&args.path, scratch.path(), &options)?;
         Lake::open(scratch.path(), &labels(&[])?)?
     };

@@ -27,9 +27,12 @@ pub struct Args {
     /// Name of the program [default: that of its ELF file]
     #[arg(long, value_name = "NAME")]
     program: Option<String>,
+    /// Collect the runs themselves, too: `addfg each` asks them, and `addfg take` gives their databases back
+    #[arg(long)]
+    with_steps: bool,
     /// Pack the runs of a lake into few files, so that questions over thousands of runs are quick; the
     /// files of the runs stay
-    #[arg(long, value_name = "LAKE", conflicts_with_all = ["databases", "output", "labels", "program"])]
+    #[arg(long, value_name = "LAKE", conflicts_with_all = ["databases", "output", "labels", "program", "with_steps"])]
     compact: Option<PathBuf>,
     /// Go on where a database defines views that addfg did not make
     #[arg(long)]
@@ -54,7 +57,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let Some(lake) = args.output else { anyhow::bail!("-o names the folder of the lake") };
     let trust = if args.trust { Trust::Anything } else { Trust::Schema };
-    let options = Options { labels: args.labels, program: args.program, trust };
+    let options =
+        Options { labels: args.labels, program: args.program, trust, steps: args.with_steps };
     // Wrong labels and names are said before anything is made.
     options.check()?;
     collect::begin(&lake)?;

@@ -27,6 +27,9 @@ pub struct Args {
     /// Only what this call of the reading function read, counted from 1 (as TO#N)
     #[arg(long, value_name = "N", conflicts_with = "sum")]
     instance: Option<i32>,
+    /// Only what these steps read
+    #[arg(long, value_name = "FIRST..LAST", value_parser = options::range, conflicts_with = "sum")]
+    range: Option<(i64, i64)>,
     /// Sum by pair of instructions instead, the largest first
     #[arg(long)]
     sum: bool,
@@ -72,12 +75,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let instance = args.instance.map_or(String::new(), |n| format!("#{n}"));
     let from = End::find(&db, &args.from, &groups)?;
     let to = End::find(&db, &format!("{}{instance}", args.to), &groups)?;
-    let ends = Ends::new(from, to)?;
+    let ends = Ends::new(from, to)?.within(args.range);
     let whole = sum || ends.is_of_call();
     let db = if whole { db } else { args.database.prepared(db, Detail::Pairs)? };
     let limit = listing::limit(args.limit);
     let mut out = std::io::BufWriter::new(super::output::stdout());
     let dependences = flows::has_dependences(&db)?;
+    anyhow::ensure!(
+        !(ends.is_part() && (sum || dependences)),
+        "--range is of steps; sums and the dependences of this trace are of the whole run"
+    );
     if sum {
         anyhow::ensure!(
             dependences || !ends.is_of_call(),
@@ -96,17 +103,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let found = flows::communications(&db, &ends, limit)?;
         let rows = found.listing.write(&db, args.format, &mut out)?;
         if rows == args.limit && found.transfers > limit {
-            let all = human_count(found.transfers);
-            say!(
-                "addfg: the first {rows} of {all} transfers; --limit 0 lists all, --sum sums them"
-            );
+            let of = if ends.is_part() {
+                String::new()
+            } else {
+                format!(" of {} transfers", human_count(found.transfers))
+            };
+            say!("addfg: the first {rows}{of}; --limit 0 lists all, --sum sums them");
         }
         let (functions, bytes) = found.left_out;
         if functions > 0 {
             say!(
-                "addfg: not listed: {} that functions of both sets ({functions}) read of what they wrote themselves; --sum sums that, a \
+                "addfg: not listed: {}{} that functions of both sets ({functions}) read of what they wrote themselves; --sum sums that, a \
                  database of --detail full has it singly",
-                human_bytes(bytes)
+                human_bytes(bytes),
+                if ends.is_part() { " of the whole run" } else { "" }
             );
         }
     }

@@ -14,6 +14,7 @@ mod cut;
 mod database;
 mod diff;
 mod diff_runs;
+mod each;
 mod export;
 mod flows;
 mod formats;
@@ -43,6 +44,7 @@ mod signals;
 mod slice;
 mod sql;
 mod sums;
+mod take;
 mod trend;
 mod trying;
 mod verify;
@@ -83,6 +85,8 @@ enum Command {
     Paths(paths::Args),
     Diff(diff::Args),
     Collect(collect::Args),
+    Each(each::Args),
+    Take(take::Args),
     Trend(trend::Args),
     Check(check::Args),
     Export(export::Args),
@@ -119,7 +123,7 @@ impl Command {
             Command::Info(_) | Command::Flows(_) | Command::Slice(_) | Command::Calls(_) => true,
             Command::Instances(_) | Command::Loops(_) | Command::Matrix(_) => true,
             Command::Memory(_) | Command::Critical(_) | Command::Paths(_) => true,
-            Command::Trend(_) | Command::Check(_) => true,
+            Command::Trend(_) | Command::Check(_) | Command::Each(_) => true,
             Command::Diff(_) | Command::Cut(_) | Command::Plan(_) => true,
             Command::Objects(_) | Command::Formats(_) => true,
             _ => false,
@@ -151,6 +155,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Paths(args) => paths::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Collect(args) => collect::run(args),
+        Command::Each(args) => each::run(args),
+        Command::Take(args) => take::run(args),
         Command::Trend(args) => trend::run(args),
         Command::Check(args) => check::run(args),
         Command::Export(args) => export::run(args),

@@ -9,6 +9,7 @@ use super::folder::{self, RUNS, Stage};
 use super::label::{Label, Labels, labels};
 use super::manifest::{LAKE_VERSION, Manifest, RunName, is_program};
 use super::open::run_files;
+use super::steps;
 use super::tables::{NAMED, RUN_ID, collected};
 use crate::load::packed;
 use crate::store::open::{Opening, Reach, Trust, open_as};
@@ -24,6 +25,8 @@ pub struct Options {
     /// Name of the program; None: that of its ELF file.
     pub program: Option<String>,
     pub trust: Trust,
+    /// The run itself, too.
+    pub steps: bool,
 }
 
 impl Options {
@@ -41,7 +44,7 @@ impl Options {
 #[derive(Debug)]
 pub struct Collected {
     pub manifest: Manifest,
-    /// It was not there before.
+    /// It was not there before, or its steps were not.
     pub is_new: bool,
 }
 
@@ -67,6 +70,8 @@ pub fn broken(lake: &Path) -> Result<Vec<LakeError>, LakeError> {
             Ok(manifest) => {
                 let names = collected().into_iter();
                 let files = names.flat_map(|table| run_files(lake, &table, &[&manifest]));
+                let steps = Some(steps::file(lake, &manifest)).filter(|file| file.exists());
+                let files = files.chain(steps);
                 found.extend(files.filter(|file| !folder::is_parquet(file)).map(|file| {
                     let [path, list] = [&file, &list].map(|path| path.display().to_string());
                     LakeError::Broken { path, list }
@@ -93,10 +98,19 @@ pub fn collect(db: &Path, lake: &Path, options: &Options) -> Result<Collected, L
     manifest.recording = recording;
     manifest.database = stem(db);
     let listed = lake.join(RUNS).join(manifest.file_name());
-    if listed.exists() {
-        return Ok(Collected { manifest, is_new: false });
+    let is_new = !listed.exists();
+    if is_new {
+        write(&connection, &manifest, &stage)?;
     }
-    write(&connection, &manifest, &stage)?;
+    // DuckDB has a file open once in a process.
+    drop(connection);
+    let more = options.steps && !steps::are_there(lake, &manifest);
+    if more {
+        steps::put(db, lake, &manifest, &stage, options.trust)?;
+    }
+    if !is_new {
+        return Ok(Collected { manifest, is_new: more });
+    }
     for name in manifest.tables.iter().filter(|(_, rows)| **rows > 0).map(|(name, _)| name) {
         let place = lake
             .join(name)

@@ -30,7 +30,7 @@ pub fn sides(
             let label = |name: &str, value: String| Label { name: name.to_owned(), value };
             let labels = vec![label(SIDE, side.to_owned()), label(REPEAT, repeat.to_string())];
             // Two builds of a program may have files of other names.
-            let options = Options { labels, program: Some("program".into()), trust };
+            let options = Options { labels, program: Some("program".into()), trust, steps: false };
             collect::collect(db, folder, &options)?;
         }
     }

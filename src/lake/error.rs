@@ -1,5 +1,6 @@
 //! What can go wrong with a lake.
 
+use crate::store::StoreError;
 use crate::store::open::OpenError;
 
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,12 @@ pub enum LakeError {
         "{path} is not a list of a run as addfg writes it: {what}; remove it, and collect the run again"
     )]
     Manifest { path: String, what: String },
+    #[error("{path} holds no steps for --with-steps: {why}")]
+    NoSteps { path: String, why: String },
+    #[error(transparent)]
+    Build(#[from] crate::load::BuildError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error("`{text}` is not a label: write NAME=VALUE, the name in letters, digits and _ ")]
     Label { text: String },
     #[error("the label {name} is given twice")]

@@ -112,6 +112,16 @@ pub fn tables() -> impl Iterator<Item = (&'static str, Detail)> {
     OF_INSTANCES.iter().map(of(Detail::Instance)).chain(OF_PAIRS.iter().map(of(Detail::Pairs)))
 }
 
+/// Tables of which detail `summary` has some rows of its own.
+const OF_SUMS: [&str; 4] =
+    ["function_edge_folded", "call_edge_folded", "function_profile_folded", FLOW_PART];
+
+/// Tables that a database of detail `summary` has no rows in, and one of more detail those that are made of
+/// the packed run.
+pub fn made_of_steps() -> impl Iterator<Item = &'static str> {
+    tables().map(|(table, _)| table).filter(|table| !OF_SUMS.contains(table))
+}
+
 /// What is told how far a pass over a packed run is: steps so far, and those of the run.
 type Tell = Box<dyn Fn(u64, u64) + std::marker::Send + Sync>;
 static TELL: OnceLock<Tell> = OnceLock::new();

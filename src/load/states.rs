@@ -18,7 +18,7 @@ use crate::id::{ActorId, FunctionId};
 use crate::store::StoreError;
 use crate::store::chunk::Runs;
 use crate::store::run_state::{Ended, Meets, Part, pack_events, pack_state, unpack_events};
-use crate::store::table::fill;
+use crate::store::table::{Destination, fill};
 use duckdb::Connection;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
@@ -114,20 +114,24 @@ impl States {
     /// # Errors
     /// Where it cannot be; then it is as it was.
     pub fn store(&self, connection: &Connection) -> Result<(), BuildError> {
-        store(connection, &self.0)
+        connection.execute_batch("BEGIN; DELETE FROM run_state;")?;
+        let done = self.fill(connection);
+        let end = if done.is_ok() { "COMMIT; CHECKPOINT;" } else { "ROLLBACK;" };
+        let ended = connection.execute_batch(end);
+        done?;
+        Ok(ended?)
     }
-}
 
-fn store(connection: &Connection, states: &[Found]) -> Result<(), BuildError> {
-    connection.execute_batch("BEGIN; DELETE FROM run_state;")?;
-    let rows = Part::ALL.into_iter().flat_map(|part| {
-        states.iter().flat_map(move |found| part.rows(found.first, found.part(part)))
-    });
-    let done = fill(connection, rows);
-    let end = if done.is_ok() { "COMMIT; CHECKPOINT;" } else { "ROLLBACK;" };
-    let ended = connection.execute_batch(end);
-    done?;
-    Ok(ended?)
+    /// Adds their rows to a table `run_state`.
+    ///
+    /// # Errors
+    /// Where it takes none.
+    pub fn fill<'c>(&self, into: impl Into<Destination<'c>>) -> Result<(), StoreError> {
+        let rows = Part::ALL.into_iter().flat_map(|part| {
+            self.0.iter().flat_map(move |found| part.rows(found.first, found.part(part)))
+        });
+        fill(into, rows)
+    }
 }
 
 /// What `run_state` has of a chunk.

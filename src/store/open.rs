@@ -1,6 +1,6 @@
 //! Opening a database that was built before.
 
-use super::{KNOWS_WHAT_IS_MISSING, SCHEMA_VERSION, catalog, sqlite};
+use super::{EMPTY, KNOWS_WHAT_IS_MISSING, SCHEMA_VERSION, catalog, sqlite};
 use crate::files;
 use duckdb::{AccessMode, Config, Connection};
 use std::io::Read;
@@ -164,14 +164,25 @@ pub fn open_as(path: &Path, opening: Opening) -> Result<Connection, OpenError> {
 
 /// Opens a database for reading, and a second one in it under the name `other`.
 pub fn open_both(path: &Path, other: &Path, trust: Trust) -> Result<Connection, OpenError> {
-    let opening = Opening { trust, ..Opening::READ };
+    let connection = with_other(path, other, Opening { trust, ..Opening::READ })?;
+    examine(&connection, path, trust)?;
+    connection.execute_batch(KNOWS_WHAT_IS_MISSING).map_err(|e| unreadable(path, &e))?;
+    Ok(connection)
+}
+
+/// Makes an empty database, to be filled from one that is in it under the name `other`.
+pub fn begin_copy(path: &Path, other: &Path, trust: Trust) -> Result<Connection, OpenError> {
+    let made = zstd::decode_all(EMPTY).and_then(|empty| std::fs::write(path, empty));
+    made.map_err(|e| unreadable(path, &e))?;
+    with_other(path, other, Opening { mode: Mode::Write, trust, ..Opening::READ })
+}
+
+fn with_other(path: &Path, other: &Path, opening: Opening) -> Result<Connection, OpenError> {
     // Says what is wrong with it, if anything is.
-    open_as(other, opening)?;
+    open_as(other, Opening { trust: opening.trust, ..Opening::READ })?;
     let connection = open_free(path, opening)?;
     attach(&connection, other)?;
     confine(&connection, opening.reach).map_err(|e| unreadable(path, &e))?;
-    examine(&connection, path, trust)?;
-    connection.execute_batch(KNOWS_WHAT_IS_MISSING).map_err(|e| unreadable(path, &e))?;
     Ok(connection)
 }
 

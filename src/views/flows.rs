@@ -75,6 +75,8 @@ pub struct Ends {
     writers: BTreeSet<FunctionId>,
     readers: BTreeSet<FunctionId>,
     instance: Option<i32>,
+    /// First and last step that reads.
+    steps: (i64, i64),
 }
 
 /// Whether the trace has dependences between instances instead of communications.
@@ -151,7 +153,7 @@ pub fn communications(
     let transfers = match parts {
         Some(parts) => {
             let search = Search::begin(connection, None, inside)?;
-            chunks::find(&search, (&ends.writers, &ends.readers), limit, &parts)?
+            chunks::find(&search, (&ends.writers, &ends.readers), ends.steps, limit, &parts)?
         }
         None => find(connection, ends, inside, limit)?,
     };
@@ -180,7 +182,18 @@ impl Ends {
         if from.instance.is_some() {
             return Err(ViewError::InstanceOfWriter);
         }
-        Ok(Ends { writers: from.functions, readers: to.functions, instance: to.instance })
+        let (writers, readers, instance) = (from.functions, to.functions, to.instance);
+        Ok(Ends { writers, readers, instance, steps: (0, i64::MAX) })
+    }
+
+    /// What these steps read only.
+    pub fn within(self, steps: Option<(i64, i64)>) -> Ends {
+        Ends { steps: steps.unwrap_or(self.steps), ..self }
+    }
+
+    /// Whether it is of a part of the run only.
+    pub fn is_part(&self) -> bool {
+        self.steps != (0, i64::MAX)
     }
 
     /// One function to one.
@@ -224,8 +237,10 @@ fn find(connection: &Connection, ends: &Ends, inside: bool, limit: i64) -> Resul
         |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)),
     )?;
     if let (Some(first), Some(last)) = (first, last) {
+        // Those before the part do not count towards the limit.
+        let last = if ends.is_part() { ends.steps.1 } else { last };
         search.take_writers(last)?;
-        search.windows((first, last), limit)?;
+        search.windows((first.max(ends.steps.0), last), limit)?;
     }
     Ok(transfers.unwrap_or(0))
 }

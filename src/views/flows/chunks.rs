@@ -12,17 +12,20 @@ use std::collections::BTreeSet;
 /// Chunks that are gone through before it is asked whether there is enough.
 const TOGETHER: usize = 4;
 
-/// Fills the temporary table `found` with the first `limit` in the order of the reads, and gives how many
-/// transfers there are in all.
+/// Fills the temporary table `found` with the first `limit` that some steps read, in the order of the reads, and
+/// gives how many transfers there are in the whole run.
 pub fn find(
     search: &Search,
     (writers, readers): (&BTreeSet<FunctionId>, &BTreeSet<FunctionId>),
+    steps: (i64, i64),
     limit: i64,
     (parts, wanted): &(Parts, Wanted),
 ) -> Result<i64, ViewError> {
     let Search { connection, inside, .. } = *search;
     let mut left = limit;
-    let all = parts.of_ends(writers, readers);
+    let mut all = parts.of_ends(writers, readers);
+    let within = parts.of_steps(steps.0.max(0).cast_unsigned(), steps.1.max(0).cast_unsigned());
+    all.retain(|at| within.contains(at));
     let (mut rest, mut together) = (&all[..], TOGETHER);
     while left > 0 && !rest.is_empty() {
         let (chunks, more) = rest.split_at(together.min(rest.len()));
@@ -35,7 +38,8 @@ pub fn find(
             break;
         };
         // A number of a step is less than a column holds.
-        let range = (first.first.cast_signed(), last.last.cast_signed());
+        let range =
+            (first.first.cast_signed().max(steps.0), last.last.cast_signed().min(steps.1));
         let enough = if writers.is_disjoint(readers) { left } else { i64::MAX };
         let written = places(connection, parts, WRITTEN, params![range.0, range.1, enough])?;
         parts.ensure_runs(connection, wanted, written)?;
