@@ -3,13 +3,14 @@
 import difflib
 import json
 import re
+import warnings
 from collections import defaultdict
 from pathlib import Path
 
 import duckdb
 import pandas
 
-from . import graphs
+from . import graphs, steps
 from .queries import Asks, folder, lake_queries
 
 #: The newest layout that this package reads.
@@ -73,7 +74,7 @@ class Files:
     """The runs of a lake that have some labels, and the files of their tables. What engines are given."""
 
     def __init__(self, path, wanted):
-        self.root = Path(path)
+        self.root, self.wanted = Path(path), wanted
         if not (self.root / "_schema.json").is_file():
             raise LakeError(f"{path} is not a lake; addfg collect DB -o {path} makes one")
         self.schema = _json(self.root / "_schema.json")
@@ -213,6 +214,15 @@ class Lake(Asks):
     def sql(self, text, values=()):
         """The rows of a query as a DataFrame."""
         return self.connection.execute(text, list(values)).df()
+
+    def each(self, *command, jobs=None):
+        """What a command says of each run that was collected with its steps, as `addfg each LAKE -- COMMAND` gives it:
+        `lake.each("flows", "fill", "add_up", "--limit", "0")`. Needs the program (ADDFG, or PATH)."""
+        words = steps.choosing(self.files) + ([] if jobs is None else ["--jobs", str(jobs)])
+        rows, said = steps.asker(self.files.root, command, steps.program())(words)
+        if said:
+            warnings.warn(said, stacklevel=2)
+        return pandas.DataFrame(rows).convert_dtypes()
 
     def ask(self, name, *given, **named):
         """The rows of a question, as `addfg sql LAKE @NAME` gives them."""

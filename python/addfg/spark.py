@@ -9,13 +9,52 @@
 
 import re
 
+from . import steps
 from .lake import LABEL, RUN, Files
 from .queries import Asks, folder, lake_queries
+
+
+#: Types of what JSON has.
+TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE"}
 
 
 def _schema(columns):
     """DuckDB's names of types as Spark has them."""
     return columns.replace("VARCHAR", "STRING")
+
+
+def _types(rows):
+    """Columns of rows with their types; what is of several types, or of none, is text."""
+    found = {}
+    for row in rows:
+        for name, value in row.items():
+            found.setdefault(name, set()).update(() if value is None else (type(value),))
+    numbers = {name: kinds - {int} if kinds == {int, float} else kinds for name, kinds in found.items()}
+    return {name: TYPES.get(next(iter(kinds)), "STRING") if len(kinds) == 1 else "STRING" for name, kinds in numbers.items()}
+
+
+def _doer(ask, types):
+    """What a worker does with its tasks."""
+
+    def do(batches):
+        import json
+
+        import pyarrow
+
+        kinds = {"BOOLEAN": pyarrow.bool_(), "BIGINT": pyarrow.int64(), "DOUBLE": pyarrow.float64(), "STRING": pyarrow.string()}
+        schema = pyarrow.schema([(name, kinds[kind]) for name, kind in types.items()])
+
+        def cell(name, value):
+            return json.dumps(value) if types[name] == "STRING" and not isinstance(value, str | None) else value
+
+        for batch in batches:
+            for task in batch.to_pylist():
+                rows = ask([*task["choosing"], "--jobs", "1"], task["more"])[0]
+                for first in range(0, len(rows), 8192):
+                    part = [{name: cell(name, row.get(name)) for name in types} for row in rows[first : first + 8192]]
+                    yield pyarrow.RecordBatch.from_pylist(part, schema)
+
+    return do
 
 
 class SparkLake(Asks):
@@ -85,6 +124,22 @@ class SparkLake(Asks):
         """A query with `$1`, `$2`, ... for the values: the one thing that Spark writes otherwise."""
         named = {f"p{place}": value for place, value in enumerate(values, 1)}
         return self.spark.sql(re.sub(r"\$(\d+)", r":p\1", text), args=named)
+
+    def each(self, *command, part=None, program=None):
+        """What a command says of each run that was collected with its steps, as `Lake.each` gives it: a task for each run, or for
+        each `part` steps of one. The workers see the lake as a folder, and have the program (ADDFG, or PATH; `program`). A run that
+        has no answer is an error."""
+        ask = steps.asker(self._at[1], command, program or steps.program())
+        tasks = steps.tasks(self.files, command, part)
+        types = {"program": "STRING", "run": "STRING"}
+        here = steps.asker(self._at[0], command, steps.program())
+        for choosing, more in tasks:
+            # The rows of the first task that has some tell the columns.
+            if rows := here(choosing, more)[0]:
+                types = _types(rows)
+                break
+        frame = self.spark.createDataFrame(tasks, "choosing ARRAY<STRING>, more ARRAY<STRING>").repartition(max(len(tasks), 1))
+        return frame.mapInArrow(_doer(ask, types), ", ".join(f"`{name}` {kind}" for name, kind in types.items()))
 
     def ask(self, name, *given, **named):
         """The rows of a question."""

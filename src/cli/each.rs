@@ -42,6 +42,16 @@ pub struct Chosen {
     run: Vec<String>,
 }
 
+/// Runs that have steps.
+struct Found {
+    /// In the order of their names.
+    runs: Vec<Manifest>,
+    /// How many more were chosen that have none.
+    without: usize,
+    /// Labels of runs that have the wanted ones, so that the columns are the same for each `--run`.
+    labels: BTreeSet<String>,
+}
+
 /// Commands that give rows of one database.
 const COMMANDS: [&str; 11] = [
     "calls", "critical", "cut", "flows", "instances", "loops", "matrix", "memory", "objects", "slice",
@@ -49,8 +59,7 @@ const COMMANDS: [&str; 11] = [
 ];
 
 impl Chosen {
-    /// Those that have steps, in the order of their names, and how many have none.
-    fn find(&self) -> anyhow::Result<(Vec<Manifest>, usize)> {
+    fn find(&self) -> anyhow::Result<Found> {
         let lake = Lake::open(&self.lake, &labels(&self.wanted)?)?;
         for name in &self.run {
             let is_there = lake.runs().any(|run| run.run.text() == name);
@@ -69,14 +78,14 @@ impl Chosen {
                 self.lake.display()
             );
         }
-        let without = all - runs.len();
-        Ok((runs, without))
+        let labels = lake.runs().flat_map(|run| run.labels.keys().cloned()).collect();
+        Ok(Found { without: all - runs.len(), runs, labels })
     }
 }
 
 /// The only run that is chosen.
 pub fn one_run(chosen: &Chosen) -> anyhow::Result<Manifest> {
-    let (mut runs, _) = chosen.find()?;
+    let Found { mut runs, .. } = chosen.find()?;
     let names: Vec<&str> = runs.iter().map(|run| run.run.text()).take(4).collect();
     ensure!(
         runs.len() == 1,
@@ -97,7 +106,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         !words.iter().any(|word| word == "--format" || word.starts_with("--format=")),
         "--format stands before --"
     );
-    let (runs, without) = args.chosen.find()?;
+    let Found { runs, without, labels } = args.chosen.find()?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let question = Question {
         addfg: std::env::current_exe()?,
@@ -105,11 +114,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         words: words.to_vec(),
         jobs: args.jobs.map_or(processors, usize::from),
     };
-    let names: BTreeSet<&str> =
-        runs.iter().flat_map(|run| run.labels.keys().map(String::as_str)).collect();
     let mut out = BufWriter::new(super::output::stdout());
     let mut shown = Shown {
-        labels: names.into_iter().collect(),
+        labels: labels.iter().map(String::as_str).collect(),
         format: args.format,
         out: Some(&mut out),
         columns: Vec::new(),

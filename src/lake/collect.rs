@@ -5,7 +5,7 @@
 
 use super::code;
 use super::error::LakeError;
-use super::folder::{self, RUNS, Stage};
+use super::folder::{self, ROWS, RUNS, Stage};
 use super::label::{Label, Labels, labels};
 use super::manifest::{LAKE_VERSION, Manifest, RunName, is_program};
 use super::open::run_files;
@@ -252,7 +252,7 @@ fn write(connection: &Connection, manifest: &Manifest, stage: &Stage) -> Result<
     for name in manifest.tables.iter().filter(|(_, rows)| **rows > 0).map(|(name, _)| name) {
         let folder = stage.path().join(name);
         fs::create_dir(&folder).map_err(folder::failed(&folder))?;
-        let file = folder.join("part-0.parquet");
+        let file = folder.join(ROWS);
         let path = file.display().to_string().replace('\'', "''");
         connection.execute_batch(&format!(
             "COPY (SELECT CAST({} AS BIGINT) AS {RUN_ID}, * FROM lake_{name}) TO '{path}'

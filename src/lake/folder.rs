@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub const RUNS: &str = "_runs";
+/// The file in the folder of a run's table.
+pub const ROWS: &str = "part-0.parquet";
 pub const PACKED: &str = "_packed";
 const SCHEMA: &str = "_schema.json";
 const STAGED: &str = "_tmp-";
@@ -131,12 +133,20 @@ impl Stage {
         write().map_err(failed(path))
     }
 
-    /// Moves a folder of it to its place. What is there already was made of the same content, whole.
+    /// Moves a folder of it to its place. What is there already was made of the same content: it stays, unless
+    /// it is damaged.
     pub fn place(&self, folder: &Path, path: &Path) -> Result<(), LakeError> {
         let parent = path.parent().unwrap_or(path);
         fs::create_dir_all(parent).map_err(failed(parent))?;
         match fs::rename(folder, path) {
-            Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                if !is_damaged(&path.join(ROWS), &folder.join(ROWS)) {
+                    return Ok(());
+                }
+                let damaged = folder.with_extension("damaged");
+                fs::rename(path, &damaged).map_err(failed(path))?;
+                fs::rename(folder, path).map_err(failed(path))
+            }
             renamed => renamed.map_err(failed(path)),
         }
     }
@@ -146,6 +156,12 @@ impl Drop for Stage {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+/// Whether a file of rows is other than one of the same rows.
+fn is_damaged(file: &Path, same: &Path) -> bool {
+    let bytes = |file: &Path| fs::metadata(file).map_or(0, |found| found.len());
+    same.exists() && (bytes(file) != bytes(same) || !is_parquet(file))
 }
 
 /// Whether a file begins and ends as Parquet does.

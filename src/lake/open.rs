@@ -1,7 +1,7 @@
 //! A lake as a database: the runs that are asked for, under the names of its tables.
 
 use super::error::LakeError;
-use super::folder::{self, RUNS};
+use super::folder::{self, ROWS, RUNS};
 use super::label::{self, Labels};
 use super::manifest::Manifest;
 use super::packed::{Pack, packs};
@@ -267,7 +267,7 @@ pub(super) fn run_files(root: &Path, table: &Table, runs: &[&Manifest]) -> Vec<P
     let file = |m: &&Manifest| {
         let program = format!("program={}", m.program);
         let run = format!("run={}", m.run.text());
-        root.join(table.name).join(program).join(run).join("part-0.parquet")
+        root.join(table.name).join(program).join(run).join(ROWS)
     };
     runs.iter().filter(has).map(file).collect()
 }

@@ -2,7 +2,7 @@
 //! run, as rows of pieces in one file. So every question to a database can be put to a run of a lake.
 
 use super::error::LakeError;
-use super::folder::{self, Stage};
+use super::folder::{self, ROWS, Stage};
 use super::manifest::Manifest;
 use super::open::quoted;
 use super::tables::RUN_ID;
@@ -23,7 +23,7 @@ const GROUP: usize = 1 << 15;
 
 /// The file that has the steps of a run.
 pub fn file(root: &Path, run: &Manifest) -> PathBuf {
-    place(root, run).join("part-0.parquet")
+    place(root, run).join(ROWS)
 }
 
 fn place(root: &Path, run: &Manifest) -> PathBuf {
@@ -33,7 +33,7 @@ fn place(root: &Path, run: &Manifest) -> PathBuf {
 
 /// Whether the steps of a run are in the lake.
 pub fn are_there(root: &Path, run: &Manifest) -> bool {
-    file(root, run).is_file()
+    folder::is_parquet(&file(root, run))
 }
 
 /// Puts the steps of a run into the lake.
@@ -72,7 +72,7 @@ pub fn put(
     }
     let staged = stage.path().join(RUN_PART);
     fs::create_dir(&staged).map_err(folder::failed(&staged))?;
-    let file = staged.join("part-0.parquet");
+    let file = staged.join(ROWS);
     connection.execute_batch(&format!(
         "COPY (SELECT CAST({} AS BIGINT) AS {RUN_ID}, part, first_seq, piece, data FROM (
              SELECT 'database' AS part, CAST(0 AS BIGINT) AS first_seq, piece, data FROM database_piece

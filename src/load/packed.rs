@@ -113,8 +113,14 @@ pub fn tables() -> impl Iterator<Item = (&'static str, Detail)> {
 }
 
 /// Tables of which detail `summary` has some rows of its own.
-const OF_SUMS: [&str; 4] =
-    ["function_edge_folded", "call_edge_folded", "function_profile_folded", FLOW_PART];
+const OF_SUMS: [&str; 6] = [
+    "function_edge_folded",
+    "call_edge_folded",
+    "function_profile_folded",
+    "system_call_row",
+    "system_call_access_row",
+    FLOW_PART,
+];
 
 /// Tables that a database of detail `summary` has no rows in, and one of more detail those that are made of
 /// the packed run.

@@ -34,6 +34,7 @@ mod interrupts;
 mod knows;
 mod lake;
 mod lake_ci;
+mod lake_steps;
 mod libc;
 mod library;
 mod limits;

@@ -27,7 +27,8 @@ fn lake(scratch: &Scratch) -> PathBuf {
         // Both versions have each input.
         let input = i % 2;
         let label = format!("size={},input=i{input},version={version},repeat=1", 8 << input);
-        ok(&["collect", utf8(db), "-o", utf8(&lake), "--program", "p", "--label", &label]);
+        let words = ["collect", utf8(db), "-o", utf8(&lake), "--with-steps", "--program", "p"];
+        ok(&[&words[..], &["--label", &label]].concat());
     }
     lake
 }

@@ -2,8 +2,11 @@
 
 import csv
 import io
+import os
 import subprocess
 import sys
+
+import pandas
 
 import addfg
 
@@ -51,6 +54,29 @@ def compare(asks, queries, path, program):
         print(f"{name}: {len(rows)} rows")
 
 
+def steps(lake, part, program):
+    """What `addfg each` says is what the package gives, and adds up to the sums that were collected."""
+    os.environ["ADDFG"] = program
+    found = lake.each("flows", "glob:*", "main", "--limit", "0")
+    ran = subprocess.run([program, "each", str(lake.files.root), "--format", "csv", "--", "flows", "glob:*", "main", "--limit", "0"], capture_output=True, text=True, check=True)
+    first, *others = list(csv.reader(io.StringIO(ran.stdout)))
+    assert list(found.columns) == first and len(found) == len(others) > 4, (found.columns, first, len(found), len(others))
+    for mine, theirs in zip(found.itertuples(index=False, name=None), others):
+        assert ["" if cell is pandas.NA else str(cell) for cell in mine] == theirs, (mine, theirs)
+    # Who wrote the bytes that main read, in which runs.
+    written = found[found.writer_function != "main"].groupby(["run", "writer_function"]).bytes.sum()
+    sums = lake.sql("SELECT 'r' || lpad(printf('%x', run_id), 15, '0') AS run, writer, sum(bytes)::BIGINT AS n FROM edge WHERE reader = 'main' AND writer <> 'main' AND writer NOT LIKE '<%' AND bytes > 0 GROUP BY ALL")
+    assert len(sums) > 3 and {(r.run, r.writer): int(r.n) for r in sums.itertuples()} == {k: int(v) for k, v in written.items()}, (sums, written)
+    assert len(lake.each("sql", "SELECT 1 AS one", jobs=1)) == 4 and len(part.each("sql", "SELECT 1 AS one")) == 2
+    for command in [("nonsense",), ("sql", "FROM nonsense")]:
+        try:
+            lake.each(*command)
+        except RuntimeError as error:
+            assert "nonsense" in str(error)
+            continue
+        raise AssertionError(command)
+
+
 def main():
     path, db, program = sys.argv[1:]
     lake, run = addfg.open(path), addfg.open(db)
@@ -60,6 +86,7 @@ def main():
     part = addfg.open(path, version=1)
     assert len(part.runs) == 2 and len(lake.runs) == 4
     assert int(part.sql("SELECT count(DISTINCT run_id) AS n FROM edge").n[0]) == 2
+    steps(lake, part, program)
     graph = run.graph()
     total = sum(edge.get("bytes", 0) for _, _, edge in graph.edges(data=True))
     assert total == int(run.sql("SELECT sum(bytes)::BIGINT AS n FROM function_edge_folded").n[0])

@@ -75,6 +75,40 @@ def building(spark, program, lake):
     return failed
 
 
+def steps(lake, on_spark, program):
+    """Questions to the steps of the runs: rows of Spark's workers, of whole runs and of parts, are those of one machine."""
+    os.environ["ADDFG"] = program
+    failed = 0
+    for command, part in [
+        (("flows", "glob:*", "main", "--limit", "0"), None),
+        (("flows", "glob:*", "glob:*i*", "--limit", "0"), 20_000),
+        (("instances", "main"), None),
+        (("sql", "SELECT name, address FROM function_symbol"), None),
+        (("flows", "glob:<*", "nobody,main", "--limit", "1"), None),
+    ]:
+        begun = time.time()
+        try:
+            one = lake.each(*command)
+        except RuntimeError as error:
+            one = str(error)
+        middle = time.time()
+        try:
+            frame = on_spark.each(*command, part=part, program=program)
+            two = sorted(tuple(map(plain, row)) for row in frame.collect())
+        except RuntimeError as error:
+            two = str(error)
+        ended = time.time()
+        if isinstance(one, str) or isinstance(two, str):
+            equal = isinstance(one, str) and isinstance(two, str) and one.split(": ")[-1] == two.split(": ")[-1]
+        else:
+            names = list(one.columns)
+            one = sorted(tuple(map(plain, row)) for row in one.astype(object).where(one.notna(), None).itertuples(index=False, name=None))
+            equal = len(one) > 0 and names == frame.columns and one == two
+        print(f"each {command} by {part}: {len(two)} rows, one machine {middle - begun:.2f} s, Spark {ended - middle:.1f} s{'' if equal else ': DIFFER'}", flush=True)
+        failed += not equal
+    return failed
+
+
 def main():
     path = sys.argv[1]
     lake = addfg.open(path)
@@ -105,6 +139,7 @@ def main():
                     print(" ", x, "\n ", y)
                     break
             print(len(one), len(two), names, frame.columns)
+    failed += steps(lake, on_spark, sys.argv[2])
     failed += building(spark, *sys.argv[2:])
     # Spark's own end tells of what it stops: nothing that matters here.
     sys.stdout.flush()
