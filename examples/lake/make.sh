@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes a lake of runs of grow.c: inputs of ten sizes, two versions of the program, five runs of each. The lake is named by the first word.
-# usage: make.sh LAKE [REPEATS]      ADDFG=... is the addfg to use, SIZES=... the sizes
+# usage: make.sh LAKE [REPEATS]      ADDFG=... is the addfg to use, SIZES=... the sizes, COLLECT=--with-steps keeps the runs themselves
 set -eu
 here=$(dirname "$0")
 lake=${1:?usage: make.sh LAKE [REPEATS]}
@@ -20,7 +20,8 @@ for version in 1 2; do
             db=$scratch/grow.duckdb
             rm -f "$db"
             "$addfg" record --quiet --detail summary -o "$db" -- "$scratch/grow-$version" "$input" >/dev/null
-            "$addfg" collect --quiet --program grow "$db" -o "$lake" --label "size=$size,input=$input,version=$version,repeat=$repeat"
+            # shellcheck disable=SC2086
+            "$addfg" collect --quiet ${COLLECT:-} --program grow "$db" -o "$lake" --label "size=$size,input=$input,version=$version,repeat=$repeat"
             repeat=$((repeat + 1))
         done
     done

@@ -5,7 +5,7 @@ use super::error::LakeError;
 use super::folder::{self, ROWS, Stage};
 use super::manifest::Manifest;
 use super::open::quoted;
-use super::tables::RUN_ID;
+use super::tables::{RUN_ID, RUN_PART};
 use crate::load::{packed, states};
 use crate::store::open::{self, Mode, Opening, Reach, Trust, open_as};
 use crate::store::table::Destination;
@@ -14,8 +14,6 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The table that has the pieces: `part` is `database`, `chunk`, or a part of `run_state`.
-pub const RUN_PART: &str = "run_part";
 /// Bytes of the database in a row, of which DuckDB has 2,048 in memory at once.
 const PIECE: usize = 1 << 14;
 /// Rows that are packed and unpacked at once.
@@ -28,7 +26,7 @@ pub fn file(root: &Path, run: &Manifest) -> PathBuf {
 
 fn place(root: &Path, run: &Manifest) -> PathBuf {
     let program = format!("program={}", run.program);
-    root.join(RUN_PART).join(program).join(format!("run={}", run.run.text()))
+    root.join(RUN_PART.name).join(program).join(format!("run={}", run.run.text()))
 }
 
 /// Whether the steps of a run are in the lake.
@@ -70,7 +68,7 @@ pub fn put(
         connection.execute_batch("CREATE TEMP TABLE run_state AS FROM run_state LIMIT 0")?;
         states.fill(Destination::temporary(&connection))?;
     }
-    let staged = stage.path().join(RUN_PART);
+    let staged = stage.path().join(RUN_PART.name);
     fs::create_dir(&staged).map_err(folder::failed(&staged))?;
     let file = staged.join(ROWS);
     connection.execute_batch(&format!(

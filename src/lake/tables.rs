@@ -46,6 +46,35 @@ fn table(&(name, sql): &(&'static str, &'static str)) -> Table {
     Table { name, comment, columns: sql.lines().filter_map(column).collect(), sql }
 }
 
+/// A table that is not made by a query: the runs themselves (`steps.rs`).
+pub struct Told {
+    pub name: &'static str,
+    comment: &'static str,
+    columns: &'static [Column],
+}
+
+const fn told(name: &'static str, type_name: &'static str, comment: &'static str) -> Column {
+    Column { name, type_name, comment }
+}
+
+pub const RUN_PART: Told = Told {
+    name: "run_part",
+    comment: "A piece of a run that was collected with its steps: addfg each and addfg take put it together",
+    columns: &[
+        told("part", "VARCHAR", "database: its DuckDB file, without the following; chunk: the packed run; other words: what run_state has of a chunk"),
+        told("first_seq", "BIGINT", "First step of the chunk"),
+        told("piece", "INTEGER", "Place among the pieces of the part, from 0"),
+        told("data", "BLOB", "The piece"),
+    ],
+};
+
+impl Told {
+    fn table(&self) -> Table {
+        let Told { name, comment, columns } = *self;
+        Table { name, comment, columns: columns.to_vec(), sql: "" }
+    }
+}
+
 /// The tables that have files.
 pub fn collected() -> Vec<Table> {
     COLLECTED.iter().map(table).collect()
@@ -74,6 +103,7 @@ pub fn catalog(version: u64) -> Value {
     for table in collected() {
         tables.insert(table.name.into(), describe(&table, true));
     }
+    tables.insert(RUN_PART.name.into(), describe(&RUN_PART.table(), true));
     let mut seen = Map::new();
     for view in views() {
         let mut told = describe(&view, false);

@@ -97,6 +97,9 @@ fn a_lake_says_what_its_columns_are() {
         let told = columns.iter().map(|(n, c)| format!("{n},{}", c["type"].as_str().unwrap()));
         assert_eq!(found, told.collect::<BTreeSet<_>>(), "{}", table.name);
     }
+    let told = &schema["tables"]["run_part"]["columns"];
+    let columns: Vec<&str> = told.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(columns, ["data", "first_seq", "part", "piece", "run_id"]);
     for view in lake::views() {
         let described = format!("SELECT column_name, column_type FROM (DESCRIBE {})", view.name);
         let found = rows_of(&lake, &described);
