@@ -92,6 +92,7 @@ fn streaming(bencher: Bencher, detail: &str) {
             _ => Details::Local,
         },
         superblock_after: addfg::internals::analysis::superblock::HOT,
+        sums: true,
     };
     bencher.counter(BytesCount::new(recording.bytes)).counter(ItemsCount::new(null.steps)).bench(
         || {

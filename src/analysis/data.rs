@@ -96,11 +96,11 @@ impl<O: Output> Data<O> {
             output,
             numbers: Numbers::default(),
             memory: Memory::new(sections),
-            sums: Sums::new(options.actors()),
+            sums: Sums::new(options.actors(), options.sums),
             hand_out: HandOut::default(),
             stubs: Stubs::default(),
             contexts: StepContexts::default(),
-            by_context: if options.gives_instances() {
+            by_context: if options.gives_instances() && options.sums {
                 ByContext::begin()
             } else {
                 ByContext::default()

@@ -115,6 +115,8 @@ pub struct Options {
     /// Times that a block must follow another before both are taken as one; no result depends on
     /// it.
     pub superblock_after: u32,
+    /// Whether sums are wanted. Rows do not depend on it.
+    pub sums: bool,
 }
 
 impl Options {

@@ -48,7 +48,7 @@ fn state_at(
     superblock_after: u32,
 ) -> Option<(State, u64)> {
     let options = options(saves, Details::Instances, superblock_after);
-    let mut pass = pass_over(code, options);
+    let mut pass = pass_over(code, Options { sums: false, ..options });
     push_runs(&mut pass, code, run, 0..at, 1000);
     let mut blocks: Vec<Option<u32>> = vec![None; pass.machine.threads.len()];
     for (block, thread) in run.block.iter().zip(&run.thread).take(at) {
@@ -74,6 +74,7 @@ fn resumed(
     (state, seq, at): (&State, u64, usize),
 ) -> (Rows, Vec<bool>) {
     let mapped = mapped(run, at);
+    let options = Options { sums: false, ..options };
     let mut pass = pass_without_blocks(code, options, mapped);
     // As they are stored, with the operands of accesses.
     let (_, insns, defs) = pass_over(code, options).into_code();

@@ -388,6 +388,8 @@ fn added_up(mut pairs: Vec<Pair>) -> Vec<Pair> {
 /// The sums of a pass.
 pub struct Sums {
     actors: Actors,
+    /// Whether anybody wants them. Else all is added to nobody's.
+    wanted: bool,
     /// Function of each instruction.
     function_of: Vec<FunctionId>,
     /// Functions in their contexts: the actors, where these are functions.
@@ -421,7 +423,7 @@ const EDGES_CACHED: usize = 2048;
 pub type CallKey = (Option<FunctionId>, FunctionId, CallKind);
 
 impl Sums {
-    pub fn new(actors: Actors) -> Sums {
+    pub fn new(actors: Actors, wanted: bool) -> Sums {
         let nobody = FunctionEdge {
             writer: Packed::NONE,
             reader: Packed::NONE,
@@ -439,6 +441,7 @@ impl Sums {
         };
         Sums {
             actors,
+            wanted,
             function_of: Vec::new(),
             in_contexts: in_context::Actors::default(),
             functions: Vec::new(),
@@ -505,6 +508,9 @@ impl Sums {
 
     /// The edge between two functions at a place. Functions in contexts have edges of their own, and are one pair.
     fn function_edge(&mut self, writer: Packed, reader: Packed, place: PlaceCode) -> EdgeIndex {
+        if !self.wanted {
+            return EdgeIndex::default();
+        }
         let new = self.function_edges.len() as u32;
         // What no step wrote in a section is that section's: two files at one address are two pairs.
         let apart = writer.is_initial() && !place.is_region() && place != PlaceCode::REGISTER;
@@ -600,6 +606,9 @@ impl Sums {
     /// has not shared before.
     #[inline]
     pub fn touch(&mut self, pair: PairIndex, place: PlaceCode, mark: Mark, start: u64, len: u64) {
+        if !self.wanted {
+            return;
+        }
         let new = self.touched.set(pair, mark, start, len);
         if new != 0 {
             self.add_addresses(pair, place, new);
@@ -608,7 +617,7 @@ impl Sums {
 
     /// What a pair shares of a range of memory, which is one place.
     pub fn touch_range(&mut self, pair: PairIndex, place: PlaceCode, address: u64, len: u64) {
-        let (mut at, mut left) = (address, len);
+        let (mut at, mut left) = (address, if self.wanted { len } else { 0 });
         while left > 0 {
             let whole = left / PAGE;
             let n = if at.is_multiple_of(PAGE) && whole >= LONG_RUN {
@@ -645,6 +654,9 @@ impl Sums {
         reader: ActorId,
         place: PlaceCode,
     ) -> EdgeIndex {
+        if !self.wanted {
+            return EdgeIndex::default();
+        }
         let is = |known: EdgeIndex| match self.actors {
             Actors::Functions => {
                 let edge = &self.function_edges[known.edge as usize];
@@ -736,6 +748,9 @@ impl Sums {
 
     /// A call instance has ended.
     pub fn end(&mut self, ended: &Ended) {
+        if !self.wanted {
+            return;
+        }
         let call = &ended.row;
         let sums = &mut self.functions[call.function.index()];
         sums.calls += 1;
@@ -831,7 +846,7 @@ mod tests {
     fn a_range_is_as_all_its_bytes() {
         let mut below = crate::analysis::random::below(5);
         for _ in 0..8 {
-            let mut sums = Sums::new(Actors::Functions);
+            let mut sums = Sums::new(Actors::Functions, true);
             let (writer, place) = (Packed::step(FunctionId::FIRST), PlaceCode::REGISTER);
             sums.add_instruction(FunctionId::FIRST);
             let pair = sums.pair(writer, writer, place);

@@ -62,6 +62,7 @@ fn empty_pass() -> Pass<Pages, Rows> {
         saves: SaveRule::Transparent,
         details: Details::Local,
         superblock_after: u32::MAX,
+        sums: true,
     };
     let processor = Processor {
         register_bytes: 64,
@@ -512,8 +513,12 @@ fn a_switch_of_tasks_moves_registers_that_keep_their_writers() {
 fn the_last_run_may_be_of_another_thread() {
     let access = |offset| RegAccess { span: RegSpan { offset, size: 8 }, control: false };
     for superblock_after in [1, u32::MAX] {
-        let options =
-            Options { saves: SaveRule::Literal, details: Details::Sums, superblock_after };
+        let options = Options {
+            saves: SaveRule::Literal,
+            details: Details::Sums,
+            superblock_after,
+            sums: true,
+        };
         let processor = Processor {
             register_bytes: 64,
             slot: FrameSlot::ReturnSlot,
@@ -553,8 +558,12 @@ fn the_last_run_may_be_of_another_thread() {
 #[test]
 fn linked_jumps_are_calls() {
     for superblock_after in [1, u32::MAX] {
-        let options =
-            Options { saves: SaveRule::Literal, details: Details::Instances, superblock_after };
+        let options = Options {
+            saves: SaveRule::Literal,
+            details: Details::Instances,
+            superblock_after,
+            sums: true,
+        };
         let link = RegSpan { offset: 56, size: 8 };
         let processor = Processor {
             register_bytes: 64,
@@ -663,6 +672,7 @@ fn what_a_handler_stores_in_the_frame_goes_back_to_the_register() {
             saves: SaveRule::Transparent,
             details: Details::Local,
             superblock_after: u32::MAX,
+            sums: true,
         };
         let halves = [(2, RegSpan { offset: 8, size: 4 }), (3, RegSpan { offset: 12, size: 4 })];
         let processor = Processor {
@@ -931,7 +941,8 @@ fn pass_with(
     register_bytes: usize,
     frame: Vec<(u64, RegSpan)>,
 ) -> Pass<Pages, Rows> {
-    let options = Options { saves: SaveRule::Transparent, details, superblock_after: u32::MAX };
+    let options =
+        Options { saves: SaveRule::Transparent, details, superblock_after: u32::MAX, sums: true };
     let processor = Processor {
         register_bytes,
         slot: FrameSlot::StackPointer,

@@ -1,9 +1,9 @@
 use super::options::label;
 use super::say::say;
-use crate::lake::each::{self, Answer, Question, Row};
+use crate::lake::each::{self, Question, Row};
 use crate::lake::{Label, Lake, Manifest, labels, steps};
 use crate::render::rows::{RowFormat, RowWriter};
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use duckdb::types::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufWriter, Write};
@@ -54,7 +54,16 @@ struct Found {
 
 /// Commands that give rows of one database.
 const COMMANDS: [&str; 11] = [
-    "calls", "critical", "cut", "flows", "instances", "loops", "matrix", "memory", "objects", "slice",
+    "calls",
+    "critical",
+    "cut",
+    "flows",
+    "instances",
+    "loops",
+    "matrix",
+    "memory",
+    "objects",
+    "slice",
     "sql",
 ];
 
@@ -127,25 +136,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let list: Vec<&Manifest> = runs.iter().collect();
     each::ask(&args.chosen.lake, &list, &question, |run, answer| {
         let name = format!("{} {}", run.program, run.run.text());
-        let text = match answer {
-            Answer::Rows { mut rows, said, clean } => {
-                bad |= !clean;
-                answered += 1;
-                let no_rows = || format!("{name}: what `addfg {command}` prints is no list of rows");
-                while let Some(row) =
-                    rows.next().map_err(|e| anyhow::Error::from(e).context(no_rows()))?
-                {
-                    shown.row(run, row)?;
-                }
-                said
+        bad |= !answer.clean;
+        if let Some(mut rows) = answer.rows {
+            answered += 1;
+            let no_rows = || format!("{name}: what `addfg {command}` prints is no list of rows");
+            while let Some(row) = rows.next().with_context(no_rows)? {
+                shown.row(run, row)?;
             }
-            Answer::Failed { said } => {
-                bad = true;
-                said
-            }
-        };
-        if !text.is_empty() {
-            said.entry(text).or_default().push(name);
+        }
+        if !answer.said.is_empty() {
+            said.entry(answer.said).or_default().push(name);
         }
         Ok(())
     })?;
@@ -153,7 +153,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         shown.finish()?;
     }
     for (text, runs) in &said {
-        let more = if runs.len() > 1 { format!(" and {} more", runs.len() - 1) } else { String::new() };
+        let more =
+            if runs.len() > 1 { format!(" and {} more", runs.len() - 1) } else { String::new() };
         say!("addfg: {}{more}: {text}", runs[0]);
     }
     if without > 0 {

@@ -27,10 +27,14 @@ pub struct Question {
     pub jobs: usize,
 }
 
-/// What a run answered: rows, or why there are none.
-pub enum Answer {
-    Rows { rows: Rows, said: String, clean: bool },
-    Failed { said: String },
+/// What a run answered.
+pub struct Answer {
+    /// None: nothing, and `said` has the reason.
+    pub rows: Option<Rows>,
+    /// On standard error.
+    pub said: String,
+    /// Exit code 0.
+    pub clean: bool,
 }
 
 /// Puts it to the runs. Gives the answers in the order of the runs.
@@ -106,16 +110,12 @@ fn one(
     let said = String::from_utf8_lossy(&ended.stderr).replace(&db.display().to_string(), "");
     let said = said.lines().map(|line| line.trim_start_matches("addfg: ")).collect::<Vec<_>>();
     let said = said.join("\n").trim_start_matches(": ").to_owned();
-    let answer = match ended.status.code() {
-        Some(code @ (0 | 1)) => {
-            let file = File::open(&rows).map_err(super::folder::unread(&rows))?;
-            Answer::Rows { rows: Rows::new(file), said, clean: code == 0 }
-        }
-        _ => Answer::Failed { said },
-    };
+    let file = File::open(&rows).map_err(super::folder::unread(&rows))?;
     // It is read by the one who has it open.
     let _ = fs::remove_file(&rows);
-    Ok(answer)
+    let has_answered = matches!(ended.status.code(), Some(0 | 1));
+    let rows = has_answered.then(|| Rows::new(file));
+    Ok(Answer { rows, said, clean: ended.status.success() })
 }
 
 /// A row: names of columns with their values, in order.

@@ -55,8 +55,7 @@ pub fn put(
     };
     let bytes = without_steps(db, stage, trust)?;
     let connection = open_as(db, opening)?;
-    connection
-        .execute_batch("CREATE TEMP TABLE database_piece (piece INTEGER, data BLOB)")?;
+    connection.execute_batch("CREATE TEMP TABLE database_piece (piece INTEGER, data BLOB)")?;
     let mut rows = connection.appender_to_catalog_and_db("database_piece", "temp", "main")?;
     for (piece, data) in (0..).zip(bytes.chunks(PIECE)) {
         let piece: i32 = piece;

@@ -61,7 +61,11 @@ pub const RUN_PART: Told = Told {
     name: "run_part",
     comment: "A piece of a run that was collected with its steps: addfg each and addfg take put it together",
     columns: &[
-        told("part", "VARCHAR", "database: its DuckDB file, without the following; chunk: the packed run; other words: what run_state has of a chunk"),
+        told(
+            "part",
+            "VARCHAR",
+            "database: its DuckDB file, without the following; chunk: the packed run; other words: what run_state has of a chunk",
+        ),
         told("first_seq", "BIGINT", "First step of the chunk"),
         told("piece", "INTEGER", "Place among the pieces of the part, from 0"),
         told("data", "BLOB", "The piece"),

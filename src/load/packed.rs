@@ -440,7 +440,13 @@ pub(super) fn options(literal: bool, detail: Detail) -> analysis::Options {
             Detail::Full => Details::Local,
         },
         superblock_after: superblock::HOT,
+        sums: true,
     }
+}
+
+/// The same where only rows are wanted.
+pub(super) fn without_sums(literal: bool, detail: Detail) -> analysis::Options {
+    analysis::Options { sums: false, ..options(literal, detail) }
 }
 
 /// Goes through the chunks in order; each with its first step. A thread of its own unpacks them.
@@ -448,9 +454,19 @@ pub(super) fn each_chunk(
     connection: &Connection,
     mut take: impl FnMut(u64, Runs) -> Result<(), BuildError>,
 ) -> Result<(), BuildError> {
+    each_seen(connection, |_| (), |first, runs, ()| take(first, runs))
+}
+
+/// The same with what `look` finds in a chunk, which that thread does, too.
+pub(super) fn each_seen<T: std::marker::Send>(
+    connection: &Connection,
+    look: impl Fn(&Runs) -> T + Sync,
+    mut take: impl FnMut(u64, Runs, T) -> Result<(), BuildError>,
+) -> Result<(), BuildError> {
     let mut statement = connection.prepare("SELECT first_seq FROM run_chunk ORDER BY first_seq")?;
     let firsts = statement.query_map([], |r| r.get(0))?.collect::<duckdb::Result<Vec<u64>>>()?;
     let beside = connection.try_clone()?;
+    let look = &look;
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::sync_channel(AHEAD);
         scope.spawn(move || {
@@ -463,14 +479,21 @@ pub(super) fn each_chunk(
                     }
                 };
                 for (first, data) in all {
+                    let seen = unpacked(first, &data).map(|runs| {
+                        let found = look(&runs);
+                        (runs, found)
+                    });
                     // Nobody wants more where one could not be taken.
-                    if sender.send((first, unpacked(first, &data))).is_err() {
+                    if sender.send((first, seen)).is_err() {
                         return;
                     }
                 }
             }
         });
-        receiver.into_iter().try_for_each(|(first, runs)| take(first, runs?))
+        receiver.into_iter().try_for_each(|(first, seen)| {
+            let (runs, found) = seen?;
+            take(first, runs, found)
+        })
     })
 }
 

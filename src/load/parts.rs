@@ -474,7 +474,7 @@ impl Worker<'_> {
         let output = PassRows::new(sink(&sunk), wanted.steps.clone())
             .only(ends)
             .number_kinds(1 + number as u32, APART);
-        let options = packed::options(run.literal, wanted.detail);
+        let options = packed::without_sums(run.literal, wanted.detail);
         let replayed = Replayed::new(code, run.threads, options, &wanted.inside, output, true);
         let rows = LowRows {
             events: EventRows::new(sink(&sunk), true),

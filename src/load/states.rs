@@ -3,7 +3,7 @@
 
 use super::error::BuildError;
 use super::options::Detail;
-use super::packed::{self, Run, Wanted, each_chunk};
+use super::packed::{self, Run, Wanted, each_chunk, each_seen};
 use super::unpacked::Replayed;
 use crate::analysis::live_in::LiveIn;
 use crate::analysis::origin::Origin;
@@ -172,14 +172,16 @@ pub fn find(connection: &Connection) -> Result<States, BuildError> {
     let Run { code, literal, threads, steps, .. } = Run::read(connection)?;
     let insns: Vec<FunctionId> = code.insns.iter().map(|insn| insn.function).collect();
     // With communications: they tell what is read.
-    let options = packed::options(literal, Detail::Pairs);
+    let options = packed::without_sums(literal, Detail::Pairs);
     let inside = BTreeSet::new();
     let mut replayed = Replayed::new(code, threads, options, &inside, Before::default(), false);
     let mut blocks: Vec<Option<u32>> = vec![None; threads];
     let (mut begun, mut ends): (Vec<Begun>, Vec<Ended>) = (Vec::new(), Vec::new());
-    each_chunk(connection, |first, runs| {
+    let defs = replayed.pass.defs.clone();
+    let seen = |runs: &Runs| look(runs, &defs, &insns);
+    each_seen(connection, seen, |first, runs, seen| {
         let damaged = |source| BuildError::Chunk { first, source };
-        let next = begin(&mut replayed, first, &runs, &insns, &blocks)?;
+        let next = begin(&mut replayed, first, &runs, seen, (&insns, &blocks))?;
         let intervals = replayed.pass.machine.data.numbers.intervals();
         let output = replayed.pass.output();
         if let Some(last) = begun.last_mut() {
@@ -254,11 +256,10 @@ fn begin(
     replayed: &mut Replayed<Before>,
     first: u64,
     runs: &Runs,
-    insns: &[FunctionId],
-    blocks: &[Option<u32>],
+    (mut needed, runs_in): (LiveIn, Vec<FunctionId>),
+    (insns, blocks): (&[FunctionId], &[Option<u32>]),
 ) -> Result<Begun, StoreError> {
     let used = replayed.used;
-    let (mut needed, runs_in) = look(runs, &replayed.pass.defs, insns);
     let state = replayed.pass.state(&mut needed, runs_in.iter().copied(), blocks);
     let last = first + steps_of(runs, &replayed.pass.defs) - 1;
     let meets = Meets {

@@ -41,9 +41,8 @@ fn different(first: &Path, second: &Path) -> Vec<String> {
     let differ = |name: &String| {
         let of = |db: &str| format!("(SELECT * FROM {db}.\"{name}\")");
         let (a, b) = (of("a"), of("b"));
-        let sql = format!(
-            "SELECT count(*) FROM (({a} EXCEPT ALL {b}) UNION ALL ({b} EXCEPT ALL {a}))"
-        );
+        let sql =
+            format!("SELECT count(*) FROM (({a} EXCEPT ALL {b}) UNION ALL ({b} EXCEPT ALL {a}))");
         connection.query_row(&sql, [], |r| r.get::<_, i64>(0)).unwrap() > 0
     };
     names.into_iter().filter(differ).collect()
@@ -140,7 +139,10 @@ fn each_run_is_asked() {
         let sql = ["--", "sql", "SELECT 1 AS one"];
         ok(&[&["each", utf8(&lake), "--format", "csv"], more, &sql].concat()).lines().count() - 1
     };
-    assert_eq!([count(&[]), count(&["--where", "size=8"]), count(&["--run", &runs[1].2])], [3, 2, 1]);
+    assert_eq!(
+        [count(&[]), count(&["--where", "size=8"]), count(&["--run", &runs[1].2])],
+        [3, 2, 1]
+    );
     let output = addfg(&["each", utf8(&lake), "--", "instances", "stbi__idct_block"]);
     assert_eq!(output.status.code(), Some(1));
     let (text, said) = (printed(&output), said(&output));
@@ -199,7 +201,8 @@ fn steps_come_later_stay_in_packed_lakes_and_are_mended() {
     fs::remove_file(lake.join(format!("_runs/fir.{run}.json"))).unwrap();
     let label = if folder.path().ends_with(format!("run={run}")) { "n=1" } else { "n=2" };
     ok(&[&words[..5], &[label]].concat());
-    let counted = ok(&["sql", utf8(&lake), "SELECT count(DISTINCT run_id) FROM edge", "--format", "csv"]);
+    let counted =
+        ok(&["sql", utf8(&lake), "SELECT count(DISTINCT run_id) FROM edge", "--format", "csv"]);
     assert_eq!(counted.lines().nth(1), Some("2"));
 }
 

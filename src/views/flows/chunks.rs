@@ -38,8 +38,7 @@ pub fn find(
             break;
         };
         // A number of a step is less than a column holds.
-        let range =
-            (first.first.cast_signed().max(steps.0), last.last.cast_signed().min(steps.1));
+        let range = (first.first.cast_signed().max(steps.0), last.last.cast_signed().min(steps.1));
         let enough = if writers.is_disjoint(readers) { left } else { i64::MAX };
         let written = places(connection, parts, WRITTEN, params![range.0, range.1, enough])?;
         parts.ensure_runs(connection, wanted, written)?;
