@@ -4,6 +4,7 @@
 use super::error::LakeError;
 use super::manifest::Manifest;
 use super::steps;
+use crate::files;
 use duckdb::types::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -40,20 +41,22 @@ pub struct Answer {
 /// Puts it to the runs. Gives the answers in the order of the runs.
 ///
 /// # Errors
-/// Where a run cannot be taken out of the lake, or an answer cannot be kept or taken.
+/// Where an answer cannot be kept or taken.
 pub fn ask(
     root: &Path,
     runs: &[&Manifest],
     question: &Question,
     mut take: impl FnMut(&Manifest, Answer) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let folder = super::compare::scratch()?;
+    // Signals remove it, too.
+    let folder = &files::private()?;
+    fs::create_dir(folder)?;
     let (next, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let jobs = question.jobs.clamp(1, runs.len().max(1));
     let (sender, receiver) = mpsc::sync_channel(jobs);
     std::thread::scope(|scope| {
         for _ in 0..jobs {
-            let (sender, folder, next, over) = (sender.clone(), folder.path(), &next, &over);
+            let (sender, next, over) = (sender.clone(), &next, &over);
             scope.spawn(move || {
                 while !over.load(Ordering::Relaxed)
                     && let at = next.fetch_add(1, Ordering::Relaxed)
@@ -71,7 +74,7 @@ pub fn ask(
             for (at, answer) in receiver {
                 waiting.insert(at, answer?);
                 while let Some(answer) = waiting.remove(&expected) {
-                    take(runs[expected], answer)?;
+                    take(runs[expected], opened(answer)?)?;
                     expected += 1;
                 }
             }
@@ -83,16 +86,37 @@ pub fn ask(
     })
 }
 
+/// An answer that waits until those of the runs before it are there: thousands may.
+struct Waiting {
+    rows: Option<PathBuf>,
+    said: String,
+    clean: bool,
+}
+
+fn opened(Waiting { rows, said, clean }: Waiting) -> Result<Answer, LakeError> {
+    let open = |path: PathBuf| {
+        let file = File::open(&path).map_err(super::folder::unread(&path))?;
+        // It is read by the one who has it open.
+        let _ = fs::remove_file(&path);
+        Ok::<_, LakeError>(Rows::new(file))
+    };
+    Ok(Answer { rows: rows.map(open).transpose()?, said, clean })
+}
+
 /// Asks one run.
 fn one(
     root: &Path,
     run: &Manifest,
     question: &Question,
     folder: &Path,
-) -> Result<Answer, LakeError> {
+) -> Result<Waiting, LakeError> {
     let name = format!("{}.{}", run.program, run.run.text());
     let db = folder.join(format!("{name}.duckdb"));
-    steps::take(root, run, &db)?;
+    if let Err(error) = steps::take(root, run, &db) {
+        let _ = fs::remove_file(&db);
+        let said = crate::store::open::explained(&error);
+        return Ok(Waiting { rows: None, said, clean: false });
+    }
     let rows = folder.join(format!("{name}.json"));
     let failed = |path: &Path| super::folder::failed(path);
     let out = File::create_new(&rows).map_err(failed(&rows))?;
@@ -110,12 +134,12 @@ fn one(
     let said = String::from_utf8_lossy(&ended.stderr).replace(&db.display().to_string(), "");
     let said = said.lines().map(|line| line.trim_start_matches("addfg: ")).collect::<Vec<_>>();
     let said = said.join("\n").trim_start_matches(": ").to_owned();
-    let file = File::open(&rows).map_err(super::folder::unread(&rows))?;
-    // It is read by the one who has it open.
-    let _ = fs::remove_file(&rows);
     let has_answered = matches!(ended.status.code(), Some(0 | 1));
-    let rows = has_answered.then(|| Rows::new(file));
-    Ok(Answer { rows, said, clean: ended.status.success() })
+    if !has_answered {
+        let _ = fs::remove_file(&rows);
+    }
+    let rows = has_answered.then_some(rows);
+    Ok(Waiting { rows, said, clean: ended.status.success() })
 }
 
 /// A row: names of columns with their values, in order.
