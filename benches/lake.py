@@ -3,12 +3,15 @@
     lake.py make LAKE RUNS      10,000 rows a run: 5,000 edges, 2,000 calls, 1,000 functions, 2,000 lines
     lake.py pack LAKE RUNS      the same as one pack alone, without a file for each run
     lake.py ask LAKE [ADDFG]    each question once as a process of its own, after one that fills the system's cache
+    lake.py steps LAKE READER   who wrote the bytes that a function read, in which runs (collected with their steps): on one machine,
+                                and on Spark with two workers; whether both give the same rows, and the lake's sums
 
-Needs pyarrow, numpy and duckdb.
+Needs pyarrow, numpy and duckdb; steps also pandas, pyspark, and the program (ADDFG, or in PATH).
 """
 
 import hashlib
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -155,6 +158,35 @@ def ask(lake, addfg):
         print(f"{' '.join(question)}: {long:.2f} s, {processor:.2f} s of processors, {len(ran.stdout.splitlines()) - 1} rows {ran.stderr.strip()[:200]}", flush=True)
 
 
+def steps(lake, reader):
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    sys.path.insert(0, str(Path(__file__).parents[1] / "python"))
+    import addfg
+    from addfg.spark import SparkLake
+    from pyspark.sql import SparkSession
+
+    command, opened = ("flows", "glob:*", reader, "--limit", "0"), addfg.open(lake)
+    begun = time.time()
+    one = opened.each(*command)
+    long = time.time() - begun
+    found = one[one.writer_function != reader].groupby(["run", "writer_function"]).bytes.sum()
+    sums = opened.sql(
+        "SELECT printf('r%015x', run_id) AS run, writer, sum(bytes)::BIGINT AS bytes FROM edge"
+        " WHERE reader = ? AND writer <> ? AND NOT starts_with(writer, '<') AND bytes > 0 GROUP BY ALL", [reader, reader])
+    equal = {(r.run, r.writer): int(r.bytes) for r in sums.itertuples()} == {key: int(n) for key, n in found.items()}
+    print(f"one machine: {len(opened.runs)} runs, {len(one)} rows, {long:.1f} s; sums {'equal' if equal else 'DIFFER'}", flush=True)
+    spark = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.driver.bindAddress", "127.0.0.1")
+    spark = spark.config("spark.driver.host", "127.0.0.1").config("spark.ui.enabled", "false").config("spark.log.level", "ERROR").getOrCreate()
+    begun = time.time()
+    rows = SparkLake(spark, lake).each(*command).collect()
+    long = time.time() - begun
+    whole = one.astype(object).where(one.notna(), None).itertuples(index=False, name=None)
+    equal = sorted(map(repr, map(tuple, rows))) == sorted(map(repr, whole))
+    print(f"Spark, two workers: {len(rows)} rows, {long:.1f} s; rows {'equal' if equal else 'DIFFER'}", flush=True)
+    spark.stop()
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["make", lake, runs]:
@@ -163,5 +195,7 @@ if __name__ == "__main__":
             pack(lake, int(runs))
         case ["ask", lake, *addfg]:
             ask(lake, addfg[0] if addfg else "addfg")
+        case ["steps", lake, reader]:
+            steps(lake, reader)
         case _:
             sys.exit(__doc__)
