@@ -13,7 +13,6 @@ from . import steps
 from .lake import LABEL, RUN, Files
 from .queries import Asks, folder, lake_queries
 
-
 #: Types of what JSON has.
 TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE"}
 
@@ -50,6 +49,8 @@ def _doer(ask, types):
         for batch in batches:
             for task in batch.to_pylist():
                 rows = ask([*task["choosing"], "--jobs", "1"], task["more"])[0]
+                if rows and list(rows[0]) != list(types):
+                    raise RuntimeError(f"{task['choosing'][-1]} answers with other columns ({list(rows[0])}) than the runs before it ({list(types)})")
                 for first in range(0, len(rows), 8192):
                     part = [{name: cell(name, row.get(name)) for name in types} for row in rows[first : first + 8192]]
                     yield pyarrow.RecordBatch.from_pylist(part, schema)
