@@ -126,7 +126,7 @@ pub mod replay {
         pub use crate::replay::critical::{Weight, critical_path};
     }
     pub mod crossing {
-        pub use crate::replay::crossing::Callees;
+        pub use crate::replay::crossing::{Along, Callees, Rule};
     }
     pub mod slice {
         pub use crate::replay::slice::{Bounds, Criterion, backward};
@@ -243,7 +243,7 @@ pub mod views {
         pub use crate::views::memory::{gnuplot, memory};
     }
     pub mod rows {
-        pub use crate::views::rows::{Touched, ensure};
+        pub use crate::views::rows::ensure;
     }
     pub mod slice {
         pub use crate::views::slice::{Along, Direction, slice};

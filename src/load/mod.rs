@@ -1,9 +1,11 @@
 //! `addfg build`: from traces and ELF files to a database.
 
+pub mod alone;
 mod calls;
 mod code;
 mod contexts;
 mod convert;
+pub mod crossings;
 mod csi;
 mod dcfg;
 mod derived;
@@ -16,6 +18,7 @@ mod exceptions;
 mod finish;
 mod folded;
 mod front;
+pub mod glance;
 mod inlined;
 pub mod instructions;
 mod intake;

@@ -2,23 +2,24 @@
 //! has there, on as many processors as there are. What began before a chunk and ends in it or later is
 //! known beside (`run_state.ended`).
 
+use super::alone::{Chunk, Goes, resume, steps_before};
+use super::crossings::Crosser;
 use super::error::BuildError;
 use super::events::EventRows;
+use super::glance::{Calls, Crossings, Whose};
 use super::options::Detail;
 use super::packed::{self, LowRows, PART, Run, Wanted, one_chunk};
 use super::pass::Send;
 use super::rows::{Begun, Ends, PassRows};
 use super::runs::RunRows;
 use super::states;
-use super::unpacked::{Replayed, Used};
-use crate::analysis::origin::Origin;
-use crate::analysis::shadow::{Cell, access};
+use super::unpacked::Replayed;
+use crate::analysis::access::Insn;
 use crate::analysis::state::{FrameState, State};
-use crate::analysis::{Late, Output, pass::Pass};
+use crate::analysis::{Interval, Late, Output, pass::Pass};
 use crate::event::RunBatch;
 use crate::id::{CallId, FunctionId, Seq, ThreadId};
-use crate::store::chunk::ChunkError;
-use crate::store::run_code::RunCode;
+use crate::isa::decoded::FlowKind;
 use crate::store::run_state::{Ended, Meets, Part, unpack_state};
 use crate::store::table::{Batch, Destination, Tables, fill};
 use crate::store::tables::Allocation;
@@ -31,13 +32,6 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
-
-/// A chunk, and what it has to do with.
-pub struct Chunk {
-    pub first: u64,
-    pub last: u64,
-    pub meets: Meets,
-}
 
 /// The chunks of a run, and of which of them there are temporary rows.
 pub struct Parts {
@@ -52,8 +46,8 @@ pub struct Parts {
     worker: RefCell<Option<Worker<'static>>>,
     /// Workers so far.
     workers: AtomicUsize,
-    /// Steps of chunks of which there are no rows, with their functions.
-    read_before: RefCell<FxHashMap<u64, FunctionId>>,
+    /// Of each chunk what ends in it and began before; of what is alive at the end of the run, the last.
+    ended: Vec<Ended>,
 }
 
 /// As many numbers of kinds are apart that a worker gives: no question has so many workers.
@@ -65,6 +59,19 @@ impl Parts {
     /// # Errors
     /// Where the database is damaged.
     pub fn open(connection: &Connection, wanted: &Wanted) -> Result<Option<Parts>, BuildError> {
+        let Some(mut parts) = Parts::without_rows(connection, wanted)? else { return Ok(None) };
+        parts.begin(connection, wanted)?;
+        Ok(Some(parts))
+    }
+
+    /// The same with the rows of events only, for [`Parts::crossings`].
+    ///
+    /// # Errors
+    /// Where the database is damaged.
+    pub fn without_rows(
+        connection: &Connection,
+        wanted: &Wanted,
+    ) -> Result<Option<Parts>, BuildError> {
         if !packed::lacks(connection, wanted)? || !wanted.inside.is_empty() {
             return Ok(None);
         }
@@ -85,7 +92,13 @@ impl Parts {
         }
         let run = Run::read(connection)?;
         let functions = run.code.insns.iter().map(|insn| insn.function).collect();
-        let parts = Parts {
+        let mut ended = Vec::new();
+        for (first, data) in Part::Ended.all(connection)? {
+            ended.push(Ended::unpack(&data).map_err(|source| BuildError::Chunk { first, source })?);
+        }
+        packed::begin_temporary(connection, wanted.detail, PART)?;
+        add_events(connection)?;
+        Ok(Some(Parts {
             chunks,
             run,
             functions,
@@ -94,19 +107,12 @@ impl Parts {
             worker: RefCell::default(),
             // The first is who gives what is known from the start.
             workers: AtomicUsize::new(1),
-            read_before: RefCell::default(),
-        };
-        parts.begin(connection, wanted)?;
-        Ok(Some(parts))
+            ended,
+        }))
     }
 
-    /// Empty tables, but for what began in one chunk and ended in another one.
-    fn begin(&self, connection: &Connection, wanted: &Wanted) -> Result<(), BuildError> {
-        packed::begin_temporary(connection, wanted.detail, PART)?;
-        let mut ended = Vec::new();
-        for (first, data) in Part::Ended.all(connection)? {
-            ended.push(Ended::unpack(&data).map_err(|source| BuildError::Chunk { first, source })?);
-        }
+    /// Adds the rows of what began in one chunk and ended in another one.
+    fn begin(&mut self, connection: &Connection, wanted: &Wanted) -> Result<(), BuildError> {
         let batches = Rc::new(RefCell::new(Vec::new()));
         let mut output = PassRows::new(sink(&batches), 0..=u64::MAX).number_kinds(1, APART);
         let (rows, local) = (wanted.detail >= Detail::Pairs, wanted.detail == Detail::Full);
@@ -115,28 +121,15 @@ impl Parts {
             let has_ends = |ends: &Ends| ends.have(late.reader, late.writer);
             rows && (local || !late.is_local) && ends.as_ref().is_none_or(has_ends)
         };
-        let mut read_before = self.read_before.borrow_mut();
-        for Ended { calls, intervals, saves, folded, late } in ended {
-            for late in late.into_iter().filter(is_wanted) {
-                if let (Origin::Step(write), Some(writer)) = (late.row.write, late.writer) {
-                    read_before.insert(write.seq.get(), writer);
-                }
-                output.communication(late.row);
-            }
+        for Ended { calls, intervals, saves, folded, late } in std::mem::take(&mut self.ended) {
+            late.into_iter().filter(is_wanted).for_each(|late| output.communication(late.row));
             calls.into_iter().for_each(|(row, bytes_in)| output.call(row, Some(bytes_in)));
             intervals.into_iter().for_each(|row| output.interval(row));
             saves.into_iter().for_each(|row| output.saved_register(row));
             folded.into_iter().for_each(|row| output.folded_call(row));
         }
         output.finish();
-        append(connection, batches.take())?;
-        add_events(connection)
-    }
-
-    /// The function of a step that was read in a chunk and is of one before, of which there need not be
-    /// rows.
-    pub fn read_before(&self, seq: u64) -> Option<FunctionId> {
-        self.read_before.borrow().get(&seq).copied()
+        append(connection, batches.take())
     }
 
     pub fn chunks(&self) -> &[Chunk] {
@@ -169,9 +162,7 @@ impl Parts {
         if new.is_empty() {
             return Ok(false);
         }
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let workers = processors.min(new.len() / 2);
-        if workers < 2 {
+        if workers(&new) < 2 {
             let mut worker = self.worker.borrow_mut();
             for at in new {
                 let worker = match &mut *worker {
@@ -179,12 +170,15 @@ impl Parts {
                     none => none.insert(self.worker(wanted)),
                 };
                 let state = self.state(connection, at)?;
-                let made = worker.chunk(connection, &self.chunks[at], &state, &self.functions)?;
-                self.add(connection, made)?;
+                let rows = worker.chunk(connection, &self.chunks[at], &state, &self.functions)?;
+                append(connection, rows)?;
             }
             return Ok(true);
         }
-        self.in_threads(connection, wanted, &new, workers).map(|()| true)
+        let run = &self.run;
+        let new_worker = |number| Worker::new(run, wanted, number);
+        self.each(connection, &new, new_worker, |_, rows| append(connection, rows))?;
+        Ok(true)
     }
 
     /// Places of the chunks in which a set of functions runs, or what it wrote is read. `stubs`: those that
@@ -326,14 +320,8 @@ impl Parts {
         Ok(found.into_iter().map(|(seq, ..)| seq).collect())
     }
 
-    fn add(&self, connection: &Connection, made: Made) -> Result<(), BuildError> {
-        self.read_before.borrow_mut().extend(made.read_before);
-        append(connection, made.rows)
-    }
-
     fn worker<'a>(&self, wanted: &Wanted) -> Worker<'a> {
-        let number = self.workers.fetch_add(1, Ordering::Relaxed);
-        Worker::new(&self.run, self.run.code.clone(), wanted, number)
+        Worker::new(&self.run, wanted, self.workers.fetch_add(1, Ordering::Relaxed))
     }
 
     fn state(&self, connection: &Connection, at: usize) -> Result<Vec<u8>, BuildError> {
@@ -345,48 +333,148 @@ impl Parts {
         state.map_err(|source| BuildError::Chunk { first: self.chunks[at].first, source })
     }
 
-    fn in_threads(
+    /// Of each chunk, what ends in it and began before; of the last one with what is alive at the end of the
+    /// run. Empty where there are the rows of it.
+    pub fn ended(&self) -> &[Ended] {
+        &self.ended
+    }
+
+    pub fn threads(&self) -> usize {
+        self.run.threads
+    }
+
+    /// Whether code of some functions runs in a chunk.
+    pub fn runs(&self, at: usize, set: &BTreeSet<FunctionId>) -> bool {
+        has(&self.chunks[at].meets.runs, set)
+    }
+
+    /// By function, those whose code a call of it may go on to without a transfer: the next address is of
+    /// another function.
+    fn followers(&self) -> BTreeMap<FunctionId, BTreeSet<FunctionId>> {
+        let insns = &self.run.code.insns;
+        let begins: FxHashMap<u64, FunctionId> =
+            insns.iter().map(|insn| (insn.def.address, insn.function)).collect();
+        let mut followers: BTreeMap<FunctionId, BTreeSet<FunctionId>> = BTreeMap::new();
+        for Insn { def, decoded, function, .. } in insns {
+            let flow = &decoded.flow;
+            let leaves = flow.kind == FlowKind::Call || flow.kind.returns();
+            let next = def.address.wrapping_add(decoded.size.into());
+            if let Some(next) = begins.get(&next).filter(|next| *next != function && !leaves) {
+                followers.entry(*function).or_default().insert(*next);
+            }
+        }
+        followers
+    }
+
+    /// A set of functions with those whose code may run in calls of them.
+    pub fn with_what_follows(&self, set: &BTreeSet<FunctionId>) -> BTreeSet<FunctionId> {
+        let followers = self.followers();
+        let (mut all, mut new) = (set.clone(), set.iter().copied().collect::<Vec<_>>());
+        while let Some(function) = new.pop() {
+            let next = followers.get(&function).into_iter().flatten();
+            new.extend(next.filter(|next| all.insert(**next)));
+        }
+        all
+    }
+
+    /// What calls of some functions, and of `stubs` that these call, exchange in some chunks, which are given
+    /// in their order.
+    ///
+    /// # Errors
+    /// Where a chunk or its state is damaged, and those of `take`.
+    pub fn crossings<E: From<BuildError>>(
         &self,
         connection: &Connection,
-        wanted: &Wanted,
+        (set, stubs): (&BTreeSet<FunctionId>, &BTreeSet<FunctionId>),
         chunks: &[usize],
-        workers: usize,
-    ) -> Result<(), BuildError> {
+        take: impl FnMut(usize, Crossings) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let list = |is_in: &dyn Fn(&FunctionId) -> bool| -> Vec<bool> {
+            (0..self.run.code.functions.len()).map(|i| is_in(&FunctionId::at(i))).collect()
+        };
+        let code = self.with_what_follows(set);
+        let followers = self.followers();
+        let entered: BTreeSet<FunctionId> = followers.into_values().flatten().collect();
+        let whose = Whose {
+            of: list(&|f| set.contains(f) || stubs.contains(f)),
+            is_stub: list(&|f| stubs.contains(f)),
+            with_what_follows: list(&|f| code.contains(f)),
+            is_entered: list(&|f| entered.contains(f)),
+        };
+        let going_on = self.ended.iter().flat_map(|ended| &ended.intervals).copied();
+        let mut going_on: Vec<Interval> = going_on.collect();
+        going_on.sort_by_key(|interval| interval.start.seq);
+        let (run, whose, going_on) = (&self.run, &whose, &going_on[..]);
+        self.each(connection, chunks, |_| Crosser::new(run, whose, going_on), take)
+    }
+
+    /// The calls that begin and end in some chunks.
+    ///
+    /// # Errors
+    /// Where a chunk or its state is damaged.
+    pub fn calls(
+        &self,
+        connection: &Connection,
+        chunks: &[usize],
+    ) -> Result<Vec<(usize, Calls)>, BuildError> {
+        let (run, whose) = (&self.run, &Whose::nobody(self.run.code.functions.len()));
+        let mut found = Vec::new();
+        self.each(
+            connection,
+            chunks,
+            |_| Crosser::new(run, whose, &[]),
+            |at, made| {
+                found.push((at, made.calls));
+                Ok::<_, BuildError>(())
+            },
+        )?;
+        Ok(found)
+    }
+
+    /// Goes through some chunks, each alone, on as many processors as there are, and gives what comes of
+    /// each in their order. `new` makes what goes through them; each has a number of its own.
+    fn each<W: Goes, E: From<BuildError>>(
+        &self,
+        connection: &Connection,
+        chunks: &[usize],
+        new: impl Fn(usize) -> W + Sync,
+        mut take: impl FnMut(usize, W::Made) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let workers = workers(chunks).max(1);
         let next = AtomicUsize::new(0);
         let (sender, receiver) = mpsc::sync_channel(2 * workers);
         let all = (0..workers).map(|_| connection.try_clone().map(Mutex::new));
-        let connections = all.collect::<duckdb::Result<Vec<_>>>()?;
+        let connections = all.collect::<duckdb::Result<Vec<_>>>().map_err(BuildError::from)?;
         let number = self.workers.fetch_add(workers, Ordering::Relaxed);
         // Other connections do not see those that could not be stored.
         let states = chunks.iter().map(|at| self.state(connection, *at));
         let states = states.collect::<Result<Vec<_>, _>>()?;
-        let (run, functions, list) = (&self.run, &self.functions, &self.chunks);
+        let (functions, list) = (&self.functions, &self.chunks);
         std::thread::scope(|scope| {
             for (i, connection) in connections.into_iter().enumerate() {
-                let (sender, next, states) = (sender.clone(), &next, &states);
+                let (sender, next, states, new) = (sender.clone(), &next, &states, &new);
                 scope.spawn(move || {
-                    let code = run.code.clone();
-                    let mut worker = Worker::new(run, code, wanted, number + i);
+                    let mut worker = new(number + i);
                     let Ok(connection) = connection.into_inner() else { return };
                     while let at = next.fetch_add(1, Ordering::Relaxed)
                         && let Some(&chunk) = chunks.get(at)
                     {
                         let chunk = &list[chunk];
-                        let rows = worker.chunk(&connection, chunk, &states[at], functions);
-                        let failed = rows.is_err();
-                        if sender.send((at, rows)).is_err() || failed {
+                        let made = worker.chunk(&connection, chunk, &states[at], functions);
+                        let failed = made.is_err();
+                        if sender.send((at, made)).is_err() || failed {
                             return;
                         }
                     }
                 });
             }
             drop(sender);
-            // Rows in the order of the chunks, whoever is done first.
+            // In the order of the chunks, whoever is done first.
             let (mut waiting, mut expected) = (BTreeMap::new(), 0);
-            for (at, rows) in receiver {
-                waiting.insert(at, rows?);
+            for (at, made) in receiver {
+                waiting.insert(at, made?);
                 while let Some(made) = waiting.remove(&expected) {
-                    self.add(connection, made)?;
+                    take(chunks[expected], made)?;
                     expected += 1;
                     packed::tell(expected as u64, chunks.len() as u64);
                 }
@@ -394,6 +482,12 @@ impl Parts {
             Ok(())
         })
     }
+}
+
+/// How many are worth their while for some chunks.
+fn workers(chunks: &[usize]) -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    processors.min(chunks.len() / 2)
 }
 
 /// Tables of events but for those of the heap.
@@ -436,12 +530,6 @@ fn has(list: &[FunctionId], set: &BTreeSet<FunctionId>) -> bool {
     list.iter().any(|function| set.contains(function))
 }
 
-/// What comes of a chunk.
-struct Made {
-    rows: Vec<Batch>,
-    read_before: Vec<(u64, FunctionId)>,
-}
-
 type Sunk = Rc<RefCell<Vec<Batch>>>;
 
 fn sink<'a>(batches: &Sunk) -> Send<'a> {
@@ -457,7 +545,7 @@ fn append(connection: &Connection, batches: Vec<Batch>) -> Result<(), BuildError
     Ok(())
 }
 
-/// A pass that goes through chunks one by one.
+/// Makes rows of tables.
 struct Worker<'a> {
     replayed: Replayed<PassRows<Send<'a>>>,
     rows: LowRows<'a>,
@@ -467,7 +555,8 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    fn new<'a>(run: &Run, code: RunCode, wanted: &Wanted, number: usize) -> Worker<'a> {
+    fn new<'a>(run: &Run, wanted: &Wanted, number: usize) -> Worker<'a> {
+        let code = run.code.clone();
         let sunk = Sunk::default();
         let ends = wanted.ends.clone().map(|ends| ends.of_code(&code));
         let before = ends.as_ref().map(|ends| ends.before().cloned());
@@ -482,38 +571,6 @@ impl Worker<'_> {
             runs: wanted.low.then(|| RunRows::new(sink(&sunk), wanted.steps.clone())),
         };
         Worker { replayed, rows, sunk, before }
-    }
-
-    /// The rows of a chunk.
-    fn chunk(
-        &mut self,
-        connection: &Connection,
-        chunk: &Chunk,
-        state: &[u8],
-        functions: &[FunctionId],
-    ) -> Result<Made, BuildError> {
-        let first = chunk.first;
-        let damaged = |source| BuildError::Chunk { first, source };
-        let state = unpack_state(state).map_err(damaged)?;
-        let Worker { replayed, rows, sunk, before } = self;
-        if !replayed.pass.fits(&state) {
-            return Err(damaged(ChunkError::Damaged("a state that is of another run")));
-        }
-        let Meets { mapped, processes, .. } = chunk.meets;
-        let used = Used { mapped: mapped as usize, processes: processes.max(1) as usize };
-        let sections = replayed.sections(used);
-        replayed.used = used;
-        replayed.pass.resume(first, &state, sections);
-        let before = before.as_ref().map(|of| steps_before(&state, functions, of.as_ref()));
-        let begun = Begun { calls: state.calls, intervals: state.intervals, seq: first };
-        replayed.pass.output().begin_part(Some(begun), before.unwrap_or_default());
-        let runs = one_chunk(connection, first)?;
-        let mut push = |pass: &mut Pass<_, _>, batch: &RunBatch| rows.push(pass, batch);
-        replayed.chunk(runs, &mut push).map_err(damaged)?;
-        replayed.pass.output().finish();
-        rows.events.hand_out();
-        rows.runs.iter_mut().for_each(RunRows::hand_out);
-        Ok(Made { rows: sunk.take(), read_before: replayed.pass.output().read_before() })
     }
 
     /// Runs of a chunk, without what the pass finds in them.
@@ -533,16 +590,30 @@ impl Worker<'_> {
     }
 }
 
-/// Steps of which a state knows writes, with their functions: of these, or all.
-fn steps_before(
-    state: &State,
-    functions: &[FunctionId],
-    of: Option<&BTreeSet<FunctionId>>,
-) -> FxHashMap<u64, FunctionId> {
-    let step = |cell: &Cell| {
-        let function = states::function(cell, functions)?;
-        let wanted = of.is_none_or(|of| of.contains(&function));
-        Some((access(cell.write).filter(|_| wanted)?.seq.get(), function))
-    };
-    states::cells(state).filter_map(step).collect()
+impl Goes for Worker<'_> {
+    type Made = Vec<Batch>;
+
+    fn chunk(
+        &mut self,
+        connection: &Connection,
+        chunk: &Chunk,
+        state: &[u8],
+        functions: &[FunctionId],
+    ) -> Result<Vec<Batch>, BuildError> {
+        let first = chunk.first;
+        let damaged = |source| BuildError::Chunk { first, source };
+        let Worker { replayed, rows, sunk, before } = self;
+        let state = unpack_state(state).map_err(damaged)?;
+        resume(replayed, chunk, &state).map_err(damaged)?;
+        let before = before.as_ref().map(|of| steps_before(&state, functions, of.as_ref()));
+        let begun = Begun { calls: state.calls, intervals: state.intervals, seq: first };
+        replayed.pass.output().begin_part(Some(begun), before.unwrap_or_default());
+        let runs = one_chunk(connection, first)?;
+        let mut push = |pass: &mut Pass<_, _>, batch: &RunBatch| rows.push(pass, batch);
+        replayed.chunk(runs, &mut push).map_err(damaged)?;
+        replayed.pass.output().finish();
+        rows.events.hand_out();
+        rows.runs.iter_mut().for_each(RunRows::hand_out);
+        Ok(sunk.take())
+    }
 }

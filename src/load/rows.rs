@@ -88,8 +88,6 @@ pub struct EndFilter {
     reads: Spans,
     /// Steps before what is pushed that it may read of, with their functions.
     before: FxHashMap<u64, FunctionId>,
-    /// Those of them that were read.
-    read: Vec<(u64, FunctionId)>,
 }
 
 /// Numbers given out, and steps, before a part of the run.
@@ -137,7 +135,6 @@ impl Ends {
             writes: Spans::default(),
             reads: Spans::default(),
             before: FxHashMap::default(),
-            read: Vec::new(),
         }
     }
 }
@@ -180,14 +177,12 @@ impl EndFilter {
 
     fn communication(&mut self, read: u64, write: Option<u64>) -> bool {
         let reads = self.reads.has(read);
-        let before = write.and_then(|seq| Some((seq, *self.before.get(&seq)?)));
-        let is_writer = before.is_some_and(|(_, of)| self.ends.writers.contains(&of));
-        let writes = || write.map_or(!self.ends.either, |seq| is_writer || self.writes.has(seq));
-        let wanted = if self.ends.either { reads || writes() } else { reads && writes() };
-        if wanted {
-            self.read.extend(before);
-        }
-        wanted
+        let is_writer = |seq: u64| {
+            let before = self.before.get(&seq);
+            before.is_some_and(|of| self.ends.writers.contains(of)) || self.writes.has(seq)
+        };
+        let writes = || write.map_or(!self.ends.either, is_writer);
+        if self.ends.either { reads || writes() } else { reads && writes() }
     }
 
     fn flow(&self, reader: FunctionId, writer: Option<FunctionId>) -> bool {
@@ -257,11 +252,6 @@ impl<F: FnMut(Batch)> PassRows<F> {
         if let Some(only) = &mut self.only {
             only.begin(before);
         }
-    }
-
-    /// Steps before the part that it read, with their functions.
-    pub fn read_before(&mut self) -> Vec<(u64, FunctionId)> {
-        self.only.as_mut().map(|only| std::mem::take(&mut only.read)).unwrap_or_default()
     }
 
     /// Runs of blocks, each with its first step, are going to be pushed. Gives which of them have

@@ -1,14 +1,14 @@
 //! What a set of functions exchanges with the rest of the program: what must be sent to and fro if it
 //! moves to another core or memory.
 
-use super::rows::Touched;
 use super::{ViewError, report};
 use crate::graph::{FunctionNames, GraphError, resolve_function};
 use crate::id::FunctionId;
 use crate::query::{each, keeps_part};
 use crate::render::rows::{RowFormat, RowWriter, word};
 use crate::replay::crossing::{
-    Callees, Calls, Crossing, Direction, Exchange, Members, Object, Partner, Sum, beside, crossing,
+    Along, Callees, Calls, Crossing, Direction, Exchange, Members, Object, Partner, Rule, Sum,
+    beside, crossing,
 };
 use crate::replay::{ReplayError, places};
 use crate::text::{human_count, visible, words};
@@ -100,12 +100,10 @@ pub fn cut(
     set: &BTreeSet<FunctionId>,
     callees: Callees,
 ) -> Result<Cut, ViewError> {
-    let touched = match callees {
-        Callees::Outside => Touched::crossing(connection, set)?,
-        Callees::Inside => None,
-    };
+    let rule = Rule::Set(set, callees);
+    let along = Along::open(connection, rule)?;
     match callees {
-        _ if touched.is_some() => {}
+        _ if along.is_some() => {}
         Callees::Outside => super::rows::ensure_crossing(connection, set)?,
         // What they are is known when the calls are.
         Callees::Inside => super::rows::ensure_communications(connection)?,
@@ -127,22 +125,23 @@ pub fn cut(
         return Err(ReplayError::NoSteps { why }.into());
     }
     let names = FunctionNames::read(connection)?;
-    let calls = match &touched {
-        Some(touched) => touched.calls(connection)?,
-        None => Calls::read(connection)?,
-    };
-    let steps_of = touched.as_ref().map(|touched| &touched.steps[..]);
-    let (members, crossing) = beside(connection, |stored| {
-        let members = Members::find(connection, &calls, (set, callees), steps_of)?;
-        if members.entries.is_empty() {
-            let mut list: Vec<_> = set.iter().map(|&id| visible(names.name(id))).collect();
-            list.truncate(5);
-            return Err(ViewError::NeverEntered { names: list.join(", ") });
+    let places = places(connection)?;
+    let (members, crossing) = match along {
+        Some(along) => along.crossing(connection, &places)?,
+        None => {
+            let calls = Calls::read(connection)?;
+            beside(connection, |stored| -> Result<_, ViewError> {
+                let members = Members::find(connection, &calls, rule)?;
+                let crossing = crossing(connection, &members, &places, stored)?;
+                Ok((members, crossing))
+            })?
         }
-        let elsewhere = |seq: i64| touched.as_ref()?.parts.read_before(u64::try_from(seq).ok()?);
-        let crossing = crossing(connection, &members, &places(connection)?, stored, &elsewhere)?;
-        Ok((members, crossing))
-    })?;
+    };
+    if members.entries.is_empty() {
+        let mut list: Vec<_> = set.iter().map(|&id| visible(names.name(id))).collect();
+        list.truncate(5);
+        return Err(ViewError::NeverEntered { names: list.join(", ") });
+    }
     let steps = steps.and_then(|steps| u64::try_from(steps).ok()).unwrap_or(0);
     Ok(Cut { members, crossing, names, steps, callees })
 }

@@ -7,8 +7,6 @@ use crate::load::packed::{self, Wanted};
 use crate::load::parts::Parts;
 use crate::load::rows::Ends;
 use crate::load::{Detail, ROWS_STEPS};
-use crate::query::each;
-use crate::replay::crossing::Calls;
 use crate::store::{KNOWS_WHAT_IS_MISSING, SAYS_WHAT_IS_MISSING, SCHEMA};
 use duckdb::Connection;
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,88 +72,9 @@ pub fn ensure_crossing(
     connection: &Connection,
     set: &BTreeSet<FunctionId>,
 ) -> Result<(), ViewError> {
-    Ok(packed::ensure(connection, &crossing(set))?)
-}
-
-fn crossing(set: &BTreeSet<FunctionId>) -> Wanted {
     let ends = Some(Ends { writers: set.clone(), readers: set.clone(), either: true });
-    Wanted { ends, low: false, ..Wanted::all(Detail::Pairs) }
-}
-
-/// What a question needs of the chunks of a run that it touches.
-pub struct Touched {
-    pub parts: Parts,
-    /// First and last steps of the chunks, in order.
-    pub steps: Vec<(i64, i64)>,
-    wanted: Wanted,
-}
-
-impl Touched {
-    /// Makes the rows of [`ensure_crossing`] of those chunks in which functions of a set run, or what they
-    /// wrote is read; None: not each chunk can be gone through alone.
-    ///
-    /// # Errors
-    /// Where the database is damaged.
-    pub fn crossing(
-        connection: &Connection,
-        set: &BTreeSet<FunctionId>,
-    ) -> Result<Option<Touched>, ViewError> {
-        let wanted = crossing(set);
-        let Some(parts) = Parts::open(connection, &wanted)? else { return Ok(None) };
-        let chunks = parts.of_set(connection, set, &stubs_of(connection, set)?)?;
-        // A number of a step is less than a column holds.
-        let bounds = |at: &usize| {
-            let chunk = &parts.chunks()[*at];
-            (chunk.first.cast_signed(), chunk.last.cast_signed())
-        };
-        let steps = chunks.iter().map(bounds).collect();
-        parts.ensure(connection, &wanted, chunks)?;
-        Ok(Some(Touched { parts, steps, wanted }))
-    }
-
-    /// Their calls, with all that these came from.
-    ///
-    /// # Errors
-    /// Where the database is damaged.
-    pub fn calls(&self, connection: &Connection) -> Result<Calls, ViewError> {
-        loop {
-            let calls = Calls::read(connection)?;
-            // What a tail call replaced may have ended in a chunk before.
-            let missing = calls.missing(&self.steps);
-            let chunks: BTreeSet<usize> =
-                missing.iter().map(|call| self.parts.of_call(*call)).collect();
-            if !self.parts.ensure(connection, &self.wanted, chunks)? {
-                return Ok(calls);
-            }
-        }
-    }
-}
-
-/// Stubs that functions of a set may call, or go on to in their places: of these the caller's caller is
-/// the parent.
-fn stubs_of(
-    connection: &Connection,
-    set: &BTreeSet<FunctionId>,
-) -> Result<BTreeSet<FunctionId>, ViewError> {
-    let sql = "SELECT caller_function_id, callee_function_id, function_symbol.kind = 'stub' FROM call_edge
-               JOIN function_symbol ON function_id = callee_function_id WHERE caller_function_id IS NOT NULL";
-    let mut edges: Vec<(FunctionId, FunctionId, bool)> = Vec::new();
-    each(connection, sql, &[], |r| {
-        edges.push((r.get(0)?, r.get(1)?, r.get(2)?));
-        Ok(())
-    })?;
-    let called = edges.iter().filter(|(_, callee, _)| set.contains(callee));
-    let callers: BTreeSet<FunctionId> = called.map(|(caller, ..)| *caller).collect();
-    let mut stubs = BTreeSet::new();
-    loop {
-        let may_call = |f| set.contains(f) || callers.contains(f) || stubs.contains(f);
-        let found = edges.iter().filter(|(caller, _, is_stub)| *is_stub && may_call(caller));
-        let found: BTreeSet<FunctionId> = found.map(|(_, stub, _)| *stub).collect();
-        if found.is_subset(&stubs) {
-            return Ok(stubs);
-        }
-        stubs.extend(found);
-    }
+    let wanted = Wanted { ends, low: false, ..Wanted::all(Detail::Pairs) };
+    Ok(packed::ensure(connection, &wanted)?)
 }
 
 /// Steps of a run up to which a statement that a person types has all rows that it names.

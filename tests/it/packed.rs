@@ -436,6 +436,9 @@ fn same_answers_of_parts(packed: &Path, rows_of: &Path) {
             &["cut", name, "--show", "flows"],
             &["cut", name, "--show", "objects"],
             &["cut", name, "--show", "entries"],
+            &["cut", name, "--callees", "--show", "figures"],
+            &["cut", name, "--callees", "--show", "flows"],
+            &["cut", name, "--callees", "--show", "entries"],
             &["loops", "--functions", name, "--limit", "0"],
             &["loops", "--functions", name, "--limit", "0", "--dependences"],
         ];
@@ -470,11 +473,13 @@ fn functions(db: &Path) -> Vec<String> {
 
 /// Chunks that questions about a function do not touch, of all functions.
 fn passed_over_by_questions(packed: &Path, chunks: usize) -> usize {
-    use addfg::internals::views::{cut::choose, rows::Touched};
+    use addfg::internals::replay::crossing::{Along, Callees, Rule};
+    use addfg::internals::views::cut::choose;
     let untouched = functions(packed).into_iter().map(|name| {
         let db = open(packed);
         let set = choose(&db, &[name]).unwrap();
-        Touched::crossing(&db, &set).unwrap().map_or(0, |touched| chunks - touched.steps.len())
+        let along = Along::open(&db, Rule::Set(&set, Callees::Outside)).unwrap();
+        along.map_or(0, |along| chunks - along.chunks())
     });
     untouched.sum()
 }

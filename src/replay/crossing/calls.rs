@@ -4,8 +4,8 @@ use super::super::error::ReplayError;
 use super::super::places::Places;
 use super::exchange::Direction;
 use super::members::{EntryNumber, Members};
-use super::rows::{Row, Stored};
-use super::{Elsewhere, Finder, Kind, Partner, Span};
+use super::rows::{Kind, Row};
+use super::{Finder, Partner};
 use crate::id::{CallId, FunctionId};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
@@ -22,42 +22,52 @@ pub struct Exchanged {
 
 type Sums = FxHashMap<(EntryNumber, Direction, u32), u64>;
 
-/// Goes through the communications of the calls of a function, which are the entries of `members`.
-///
-/// # Errors
-/// Where the database is damaged.
-pub fn exchanged(
-    connection: &Connection,
-    (members, function): (&Members, FunctionId),
-    places: &Places,
-    stored: Stored,
-    elsewhere: Elsewhere,
-) -> Result<Vec<Exchanged>, ReplayError> {
-    let mut finder = Finder::new(connection, members, places, None, elsewhere)?;
-    let own = finder.partner(Partner::Function(function));
-    let mut sums = Sums::default();
-    stored.windows(members, |rows| {
+/// Adds up what the calls of a function exchange.
+pub(super) struct Exchanges<'a> {
+    finder: Finder<'a>,
+    own: u32,
+    sums: Sums,
+}
+
+impl<'a> Exchanges<'a> {
+    pub fn new(
+        connection: &Connection,
+        function: FunctionId,
+        places: &'a Places,
+    ) -> Result<Exchanges<'a>, ReplayError> {
+        let mut finder = Finder::new(connection, places, None)?;
+        let own = finder.partner(Partner::Function(function));
+        Ok(Exchanges { finder, own, sums: Sums::default() })
+    }
+
+    /// Communications of a part of the run, in the order of their reads; `before`: steps before it, with
+    /// their functions.
+    pub fn add(&mut self, members: &Members, rows: &[Row], before: FxHashMap<u64, FunctionId>) {
+        let Exchanges { finder, own, sums } = self;
+        finder.before = before;
         for &row in rows {
             finder.unwritten.go_to(row.read_seq);
-            let reader = members.span(row.read_seq);
-            finder.exchanged(row, reader, own, &mut sums);
+            finder.exchanged(members, row, *own, sums);
         }
-        Ok(())
-    })?;
-    let row = |((entry, direction, partner), bytes)| {
-        let call = members.entry(entry).call;
-        Exchanged { call, direction, partner, bytes }
-    };
-    Ok(sums.into_iter().map(row).collect())
+    }
+
+    /// What they exchanged, all of which are entries of `members`.
+    pub fn found(self, members: &Members) -> Vec<Exchanged> {
+        let row = |((entry, direction, partner), bytes)| {
+            let call = members.entry(entry).call;
+            Exchanged { call, direction, partner, bytes }
+        };
+        self.sums.into_iter().map(row).collect()
+    }
 }
 
 impl Finder<'_> {
     /// Adds a communication to the calls that have an end of it; `own`: their function.
-    fn exchanged(&mut self, row: Row, reader: Option<&Span>, own: u32, sums: &mut Sums) {
-        let Some(reader) = reader else { return };
-        let Some(&Kind { is_register, bytes }) = self.kinds.get(&row.kind) else { return };
-        let writer = row.write_seq.and_then(|seq| self.members.span(seq));
-        let (reading, writing) = (reader.entry, writer.map_or(0, |span| span.entry));
+    fn exchanged(&mut self, members: &Members, row: Row, own: u32, sums: &mut Sums) {
+        let Some(reader) = members.span(row.read_seq) else { return };
+        let Kind { is_register, bytes } = row.kind;
+        let (writing, writer) = row.write_seq.map_or((0, None), |seq| members.writer(seq));
+        let reading = reader.entry;
         if reading == writing {
             return;
         }
@@ -67,10 +77,7 @@ impl Finder<'_> {
             };
             match row.write_seq {
                 Some(_) if writing > 0 => add(own, bytes),
-                Some(seq) => {
-                    let function = writer.and_then(|span| span.function);
-                    add(self.function(function.or_else(|| (self.elsewhere)(seq))), bytes);
-                }
+                Some(seq) => add(self.writer(seq, writer), bytes),
                 None => {
                     let place = self.place(is_register, reader);
                     let parts = self.unwritten_parts(place, row, bytes);

@@ -38,23 +38,24 @@ pub struct Entry {
 /// Number of an entry, from 1; 0 outside of the set.
 pub type EntryNumber = u32;
 
-/// A call instance as the database has it.
+/// A call instance, as far as it matters here.
 #[derive(Clone, Copy)]
-struct Call {
-    function: FunctionId,
-    from: Option<CallId>,
-    thread: ThreadId,
-    is_stub: bool,
-    is_open: bool,
-    first: i64,
-    last: i64,
-    steps: u64,
+pub(super) struct Call {
+    pub(super) function: FunctionId,
+    /// What called it, or what it replaced.
+    pub(super) from: Option<CallId>,
+    pub(super) thread: ThreadId,
+    pub(super) is_stub: bool,
+    pub(super) is_open: bool,
+    pub(super) first: i64,
+    pub(super) last: i64,
+    pub(super) steps: u64,
 }
 
 /// What a call instance is to a set.
 #[derive(Clone, Copy, Default)]
-struct Place {
-    entry: EntryNumber,
+pub(super) struct Place {
+    pub(super) entry: EntryNumber,
     /// Something of the set is on its stack.
     below: bool,
 }
@@ -81,6 +82,10 @@ pub struct Members {
     /// By bucket: whether a step of it may be in the set.
     has_members: Vec<bool>,
     shift: u32,
+    /// First and last steps of the part of the run that the spans are of.
+    part: (i64, i64),
+    /// Of parts before it: from which step on they are of an entry, or of none.
+    before: Vec<(i64, EntryNumber)>,
 }
 
 const CALL: &str = "function_call";
@@ -91,37 +96,27 @@ fn id<T>(of: fn(i32) -> Option<T>, column: i32, what: &'static str) -> Result<T,
     of(column).ok_or(ReplayError::Missing { what, id: column.into() })
 }
 
-/// The steps that are looked at: first and last of parts of the run that do not meet, in order. None:
-/// all.
-pub type Parts<'a> = Option<&'a [(i64, i64)]>;
-
-/// A step from which on the run goes on in a thread; None: it is not looked at.
-type Switch = (i64, Option<ThreadId>);
+/// A step from which on the run goes on in a thread.
+type Switch = (i64, ThreadId);
 
 /// Where the run goes on in another thread.
-fn switches(connection: &Connection, parts: Parts) -> Result<Vec<Switch>, ReplayError> {
+fn switches(connection: &Connection) -> Result<Vec<Switch>, ReplayError> {
     const RUN: &str = "block_run";
     let mut switches: Vec<Switch> = Vec::new();
-    let mut add = |start: i64, thread: Option<ThreadId>| {
+    let mut add = |start: i64, thread: ThreadId| {
         if switches.last().is_none_or(|last| last.1 != thread) {
             switches.push((start, thread));
         }
     };
     // The packed run, if it is there, is of all steps.
-    let (chunks, mut packed) = (Chunks::default(), false);
-    for &(first, last) in parts.unwrap_or(&[(i64::MIN + 1, i64::MAX)]) {
-        chunks.each(connection, (first - 1, last), |runs| {
-            packed = true;
-            for (&start, &thread) in runs.start.iter().zip(&runs.thread) {
-                let start = i64::try_from(start).unwrap_or(i64::MAX);
-                add(start, Some(ThreadId::at(thread as usize)));
-            }
-            Ok(())
-        })?;
-        if parts.is_some() {
-            add(last.saturating_add(1), None);
+    let mut packed = false;
+    Chunks::default().each(connection, (i64::MIN, i64::MAX), |runs| {
+        packed = true;
+        for (&start, &thread) in runs.start.iter().zip(&runs.thread) {
+            add(i64::try_from(start).unwrap_or(i64::MAX), ThreadId::at(thread as usize));
         }
-    }
+        Ok(())
+    })?;
     if packed {
         return Ok(switches);
     }
@@ -131,15 +126,14 @@ fn switches(connection: &Connection, parts: Parts) -> Result<Vec<Switch>, Replay
         let start = column::<Int64Array>(&batch, 0, RUN, "start_seq")?;
         let thread = column::<Int32Array>(&batch, 1, RUN, "thread_id")?;
         for i in 0..batch.num_rows() {
-            add(start.value(i), Some(id(ThreadId::from_column, thread.value(i), "thread")?));
+            add(start.value(i), id(ThreadId::from_column, thread.value(i), "thread")?);
         }
     }
     switches.sort_by_key(|switch| switch.0);
     Ok(switches)
 }
 
-/// Intervals of a thread go on while other threads run: cuts them where it is another's turn, and where
-/// steps are not looked at.
+/// Intervals of a thread go on while other threads run: cuts them where it is another's turn.
 fn switched(intervals: &[Span], switches: &[Switch]) -> Vec<Span> {
     let mut of_thread: FxHashMap<ThreadId, Vec<Span>> = FxHashMap::default();
     for span in intervals {
@@ -147,10 +141,6 @@ fn switched(intervals: &[Span], switches: &[Switch]) -> Vec<Span> {
     }
     let mut spans = Vec::with_capacity(intervals.len() + switches.len());
     for (i, &(start, thread)) in switches.iter().enumerate() {
-        let Some(thread) = thread else {
-            spans.push(Span { start, entry: 0, function: None, thread: ThreadId::FIRST });
-            continue;
-        };
         let Some(own) = of_thread.get(&thread) else { continue };
         let end = switches.get(i + 1).map_or(i64::MAX, |next| next.0);
         let first = own.partition_point(|span| span.start <= start).saturating_sub(1);
@@ -160,7 +150,7 @@ fn switched(intervals: &[Span], switches: &[Switch]) -> Vec<Span> {
     spans
 }
 
-/// Calls in order of their ids: of some parts of a run, or all.
+/// Calls in order of their ids.
 #[derive(Default)]
 pub struct Calls {
     ids: Vec<CallId>,
@@ -220,72 +210,36 @@ impl Calls {
     fn each(&self) -> impl DoubleEndedIterator<Item = (CallId, &Call)> + ExactSizeIterator {
         self.ids.iter().copied().zip(&self.list)
     }
+}
 
-    /// Those that `parts` of the run have to do with, which came from one that is not there.
-    pub fn missing(&self, parts: &[(i64, i64)]) -> BTreeSet<CallId> {
-        let is_met = |call: &Call| {
-            let at = parts.partition_point(|(_, last)| *last < call.first);
-            parts.get(at).is_some_and(|(first, _)| *first <= call.last)
-        };
-        let mut wanted = vec![false; self.list.len()];
-        let mut missing = BTreeSet::new();
-        // Calls come before what they call.
-        for (i, call) in self.list.iter().enumerate().rev() {
-            let Some(from) = call.from.filter(|_| wanted[i] || is_met(call)) else { continue };
-            match self.place(from) {
-                Some(at) => wanted[at] = true,
-                None => _ = missing.insert(from),
-            }
-        }
-        missing
-    }
+/// Which calls are entries.
+#[derive(Clone, Copy)]
+pub enum Rule<'a> {
+    /// Those from outside into a set of functions.
+    Set(&'a BTreeSet<FunctionId>, Callees),
+    /// Each call of a function.
+    Calls(FunctionId),
 }
 
 impl Members {
-    pub fn find(
-        connection: &Connection,
-        calls: &Calls,
-        (set, callees): (&BTreeSet<FunctionId>, Callees),
-        parts: Parts,
-    ) -> Result<Members, ReplayError> {
-        let mut members = Members::default();
-        let places = members.place(calls, set, callees);
-        members.read_spans(connection, calls, &places, parts)?;
-        members.index();
-        Ok(members)
-    }
-
-    /// The run by the calls of a function, each an entry of its own.
+    /// The run by entries.
     ///
     /// # Errors
     /// Where the database is damaged.
-    pub fn of_calls(
+    pub fn find(
         connection: &Connection,
         calls: &Calls,
-        function: FunctionId,
-        parts: Parts,
+        rule: Rule,
     ) -> Result<Members, ReplayError> {
         let mut members = Members::default();
         let mut places: Vec<Place> = Vec::with_capacity(calls.list.len());
         for (id, call) in calls.each() {
-            let mut place = Place::default();
-            if call.function == function {
-                members.entries.push(Entry {
-                    call: id,
-                    function,
-                    caller: None,
-                    first: call.first,
-                    last: call.last,
-                    steps: call.steps,
-                    is_open: call.is_open,
-                    is_nested: false,
-                });
-                // There are fewer entries than calls.
-                place.entry = members.entries.len() as u32;
-            }
-            places.push(place);
+            // Calls come before what they call.
+            let at = call.from.and_then(|from| calls.place(from));
+            let from = at.and_then(|at| Some((*places.get(at)?, calls.list.get(at)?.function)));
+            places.push(members.add(rule, (id, call), from));
         }
-        members.read_spans(connection, calls, &places, parts)?;
+        members.read_spans(connection, calls, &places)?;
         members.index();
         Ok(members)
     }
@@ -345,46 +299,75 @@ impl Members {
             }
             places.push(Place { entry, below: false });
         }
-        members.read_spans(connection, &calls, &places, None)?;
+        members.read_spans(connection, &calls, &places)?;
         members.index();
         Ok((members, of_entry))
     }
 
-    /// Finds which calls are in the set, and by which entry.
-    fn place(&mut self, calls: &Calls, set: &BTreeSet<FunctionId>, callees: Callees) -> Vec<Place> {
-        let mut places: Vec<Place> = Vec::with_capacity(calls.list.len());
-        for (id, call) in calls.each() {
-            // Calls come before what they call.
-            let at = call.from.and_then(|from| calls.place(from));
-            let from = at.and_then(|from| places.get(from)).copied().unwrap_or_default();
-            let follows = callees == Callees::Inside || call.is_stub;
-            let is_member = set.contains(&call.function) || follows && from.entry > 0;
-            if is_member && from.entry == 0 {
-                let caller = at.and_then(|from| Some(calls.list.get(from)?.function));
-                self.entries.push(Entry {
-                    call: id,
-                    function: call.function,
-                    caller,
-                    first: call.first,
-                    last: call.last,
-                    steps: 0,
-                    is_open: call.is_open,
-                    is_nested: from.below,
-                });
-            }
-            let mut entry = 0;
-            if is_member {
+    /// Finds whether a call is in the set, and by which entry. Calls come in the order of their ids; `from`:
+    /// the one that it came from, with its function.
+    pub(super) fn add(
+        &mut self,
+        rule: Rule,
+        (id, call): (CallId, &Call),
+        from: Option<(Place, FunctionId)>,
+    ) -> Place {
+        let entry = |caller, is_nested| Entry {
+            call: id,
+            function: call.function,
+            caller,
+            first: call.first,
+            last: call.last,
+            steps: 0,
+            is_open: call.is_open,
+            is_nested,
+        };
+        let (set, callees) = match rule {
+            Rule::Set(set, callees) => (set, callees),
+            Rule::Calls(function) if call.function == function => {
+                self.entries.push(entry(None, false));
                 // There are fewer entries than calls.
-                entry = if from.entry > 0 { from.entry } else { self.entries.len() as u32 };
-                self.functions.insert(call.function);
-                let of = &mut self.entries[entry as usize - 1];
-                of.steps += call.steps;
-                // What a tail call becomes goes on behind the call that it replaced.
-                of.last = of.last.max(call.last);
+                return Place { entry: self.entries.len() as u32, below: false };
             }
-            places.push(Place { entry, below: is_member || from.below });
+            Rule::Calls(_) => return Place::default(),
+        };
+        let (caller, from) =
+            (from.map(|from| from.1), from.map_or(Place::default(), |from| from.0));
+        let follows = callees == Callees::Inside || call.is_stub;
+        let is_member = set.contains(&call.function) || follows && from.entry > 0;
+        if !is_member {
+            return Place { entry: 0, below: from.below };
         }
-        places
+        if from.entry == 0 {
+            self.entries.push(entry(caller, from.below));
+        }
+        // There are fewer entries than calls.
+        let entry = if from.entry > 0 { from.entry } else { self.entries.len() as u32 };
+        self.functions.insert(call.function);
+        let of = &mut self.entries[entry as usize - 1];
+        of.steps += call.steps;
+        // What a tail call becomes goes on behind the call that it replaced.
+        of.last = of.last.max(call.last);
+        Place { entry, below: true }
+    }
+
+    /// The steps of a part of the run, which comes behind those so far: of these, only the entries are
+    /// known from now on.
+    pub(super) fn go_on(&mut self, part: (i64, i64), spans: impl Iterator<Item = Span>) {
+        let ended = self.spans.drain(..).map(|span| (span.start, span.entry));
+        // Between parts, nobody looks.
+        for (start, entry) in ended.chain([(self.part.1.saturating_add(1), 0)]) {
+            if self.before.last().is_none_or(|last| last.1 != entry) {
+                self.before.push((start, entry));
+            }
+        }
+        self.part = part;
+        self.spans.extend(spans);
+        self.spans.dedup_by(|next, last| Span { start: next.start, ..*last } == *next);
+        self.buckets.clear();
+        self.has_members.clear();
+        self.shift = 0;
+        self.index();
     }
 
     fn read_spans(
@@ -392,7 +375,6 @@ impl Members {
         connection: &Connection,
         calls: &Calls,
         places: &[Place],
-        parts: Parts,
     ) -> Result<(), ReplayError> {
         let sql = include_str!("../../../queries/report/cut_intervals.sql");
         let mut statement = connection.prepare(sql)?;
@@ -413,8 +395,8 @@ impl Members {
             self.spans.sort_by_key(|span| span.start);
         }
         let first = self.spans.first().map(|span| span.thread);
-        if parts.is_some() || self.spans.iter().any(|span| Some(span.thread) != first) {
-            self.spans = switched(&self.spans, &switches(connection, parts)?);
+        if self.spans.iter().any(|span| Some(span.thread) != first) {
+            self.spans = switched(&self.spans, &switches(connection)?);
         }
         self.spans.dedup_by(|next, last| Span { start: next.start, ..*last } == *next);
         Ok(())
@@ -463,6 +445,17 @@ impl Members {
         let high = self.buckets.get(bucket + 1).map_or(self.spans.len(), |at| at + 1);
         let behind = self.spans[low..high].partition_point(|span| span.start <= seq);
         self.spans.get((low + behind).checked_sub(1)?).filter(|span| span.start <= seq)
+    }
+
+    /// The entry of a step, or the function outside of the set, if that is known.
+    #[inline]
+    pub(super) fn writer(&self, seq: i64) -> (EntryNumber, Option<FunctionId>) {
+        if seq >= self.part.0 {
+            return self.span(seq).map_or((0, None), |span| (span.entry, span.function));
+        }
+        let behind = self.before.partition_point(|(start, _)| *start <= seq);
+        let before = behind.checked_sub(1).and_then(|at| self.before.get(at));
+        (before.map_or(0, |(_, entry)| *entry), None)
     }
 
     pub fn entry(&self, number: EntryNumber) -> &Entry {

@@ -6,6 +6,7 @@
 //! byte is never read in an older version than before: to know which byte was read in which version
 //! already, the last version is enough. Where the trace has values, those of new versions are compared.
 
+mod along;
 mod calls;
 mod exchange;
 mod members;
@@ -14,9 +15,10 @@ mod outside;
 mod rows;
 mod values;
 
-pub use calls::{Exchanged, exchanged};
+pub use along::Along;
+pub use calls::Exchanged;
 pub use exchange::{Crossing, Direction, Exchange, Object, Partner, Sum};
-pub use members::{Callees, Calls, Entry, Members};
+pub use members::{Callees, Calls, Entry, Members, Rule};
 pub use nodes::{NodeNumber, Nodes, Piece, between};
 pub use outside::Unwritten;
 pub use rows::{Stored, beside};
@@ -28,7 +30,7 @@ use crate::id::{FunctionId, ProcessId, ThreadId};
 use duckdb::Connection;
 use exchange::{Crossed, Place};
 use members::{EntryNumber, Span};
-use rows::Row;
+use rows::{Kind, Row};
 use rustc_hash::{FxHashMap, FxHashSet};
 use values::Values;
 
@@ -145,19 +147,11 @@ struct UnwrittenBytes {
     bytes: (u64, u64),
 }
 
-/// A kind of communications.
-#[derive(Clone, Copy)]
-struct Kind {
-    is_register: bool,
-    bytes: u64,
-}
-
 struct Finder<'a> {
-    members: &'a Members,
     places: &'a Places,
     processes: FxHashMap<ThreadId, ProcessId>,
-    kinds: FxHashMap<i32, Kind>,
     unwritten: Unwritten,
+    /// Of each entry so far.
     entries: Vec<Exchange>,
     sides: [Side<256>; 2],
     partners: Vec<Partner>,
@@ -168,29 +162,21 @@ struct Finder<'a> {
     known: ByPage<(u32, Option<u32>)>,
     /// None: the traces have none.
     values: Option<Values<'a>>,
-    elsewhere: Elsewhere<'a>,
+    /// Functions of steps before what is looked at.
+    before: FxHashMap<u64, FunctionId>,
 }
-
-/// Gives the function of a step of a part of the run that is not looked at.
-pub type Elsewhere<'a> = &'a dyn Fn(i64) -> Option<FunctionId>;
 
 impl<'a> Finder<'a> {
     fn new(
         connection: &Connection,
-        members: &'a Members,
         places: &'a Places,
         values: Option<Values<'a>>,
-        elsewhere: Elsewhere<'a>,
     ) -> Result<Finder<'a>, ReplayError> {
-        let resent = values.is_some().then_some(0);
-        let none = Exchange { resent_in: resent, resent_out: resent, ..Exchange::default() };
         let mut finder = Finder {
-            members,
             places,
             processes: FxHashMap::default(),
-            kinds: kinds(connection)?,
             unwritten: Unwritten::read(connection)?,
-            entries: vec![none; members.entries.len()],
+            entries: Vec::new(),
             sides: [Side::default(), Side::default()],
             partners: Vec::new(),
             partner_numbers: FxHashMap::default(),
@@ -198,7 +184,7 @@ impl<'a> Finder<'a> {
             vias: Vec::new(),
             known: ByPage::default(),
             values,
-            elsewhere,
+            before: FxHashMap::default(),
         };
         let mut statement = connection.prepare("SELECT thread_id, process_id FROM thread")?;
         let mut rows = statement.query([])?;
@@ -252,12 +238,18 @@ impl Finder<'_> {
         Place::Memory(process.unwrap_or(ProcessId::FIRST))
     }
 
-    fn row(&mut self, row: Row, reader: Option<&Span>) {
-        let writer = row.write_seq.and_then(|seq| self.members.span(seq));
-        let entry_of = |span: Option<&Span>| span.map_or(0, |span| span.entry);
-        let (reading, writing) = (entry_of(reader), entry_of(writer));
+    /// The function of a step outside of the set.
+    fn writer(&mut self, seq: i64, known: Option<FunctionId>) -> u32 {
+        let before = || self.before.get(&u64::try_from(seq).ok()?).copied();
+        let function = known.or_else(before);
+        self.function(function)
+    }
+
+    fn row(&mut self, members: &Members, row: Row, reader: Option<&Span>) {
+        let (writing, writer) = row.write_seq.map_or((0, None), |seq| members.writer(seq));
+        let reading = reader.map_or(0, |span| span.entry);
         let (Some(reader), true) = (reader, reading > 0 || writing > 0) else { return };
-        let Some(&Kind { is_register, bytes }) = self.kinds.get(&row.kind) else { return };
+        let Kind { is_register, bytes } = row.kind;
         if reading > 0 && writing > 0 {
             if reading != writing {
                 self.entries[reading as usize - 1].kept += bytes;
@@ -278,18 +270,15 @@ impl Finder<'_> {
         };
         let (version, partner) = match (direction, row.write_seq) {
             (Direction::Out, _) => (row.write_seq.unwrap_or(0), self.function(reader.function)),
-            (_, Some(seq)) => {
-                let function = writer.and_then(|span| span.function);
-                (seq, self.function(function.or_else(|| (self.elsewhere)(seq))))
-            }
+            (_, Some(seq)) => (seq, self.writer(seq, writer)),
             (_, None) => {
                 for part in self.unwritten_parts(place, row, bytes) {
-                    self.add(direction, &crossed(part.version, part.partner, part.bytes));
+                    self.add(members, direction, &crossed(part.version, part.partner, part.bytes));
                 }
                 return;
             }
         };
-        self.add(direction, &crossed(version, partner, (row.address, bytes)));
+        self.add(members, direction, &crossed(version, partner, (row.address, bytes)));
     }
 
     /// Bytes of a read that no step wrote, by what they come from.
@@ -314,8 +303,7 @@ impl Finder<'_> {
         parts.into_iter().map(with_number).collect()
     }
 
-    fn add(&mut self, direction: Direction, c: &Crossed) {
-        let members = self.members;
+    fn add(&mut self, members: &Members, direction: Direction, c: &Crossed) {
         let (first, last) = (members.entry(c.entry).first, members.entry(c.entry).last);
         let exchange = &mut self.entries[c.entry as usize - 1];
         let side = &mut self.sides[direction as usize];
@@ -359,18 +347,21 @@ impl Finder<'_> {
     }
 
     /// Communications of a window, in the order of their reads.
-    fn window(&mut self, rows: &[Row]) -> Result<(), ReplayError> {
+    fn window(&mut self, members: &Members, rows: &[Row]) -> Result<(), ReplayError> {
+        let resent = self.values.is_some().then_some(0);
+        let none = Exchange { resent_in: resent, resent_out: resent, ..Exchange::default() };
+        self.entries.resize(members.entries.len(), none);
         let mut reader: Option<(i64, Option<Span>)> = None;
         for &row in rows {
             let span = match reader {
                 Some((seq, span)) if seq == row.read_seq => span,
                 _ => {
                     self.unwritten.go_to(row.read_seq);
-                    self.members.span(row.read_seq).copied()
+                    members.span(row.read_seq).copied()
                 }
             };
             reader = Some((row.read_seq, span));
-            self.row(row, span.as_ref());
+            self.row(members, row, span.as_ref());
         }
         match &mut self.values {
             Some(values) if values.are_many() => values.settle(&mut self.entries),
@@ -421,29 +412,19 @@ impl Finder<'_> {
     }
 }
 
-/// The kinds of communications by their numbers.
-fn kinds(connection: &Connection) -> Result<FxHashMap<i32, Kind>, ReplayError> {
-    let mut kinds = FxHashMap::default();
-    let sql = "SELECT kind_id, is_register, bytes FROM communication_kind";
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query([])?;
-    while let Some(r) = rows.next()? {
-        let bytes = super::error::size(r.get(2)?)?;
-        kinds.insert(r.get(0)?, Kind { is_register: r.get(1)?, bytes: bytes.into() });
-    }
-    Ok(kinds)
-}
-
 /// Goes through the stored communications once.
+///
+/// # Errors
+/// Where the database is damaged.
 pub fn crossing(
     connection: &Connection,
     members: &Members,
     places: &Places,
     stored: Stored,
-    elsewhere: Elsewhere,
 ) -> Result<Crossing, ReplayError> {
-    let values = Values::read(connection)?;
-    let mut finder = Finder::new(connection, members, places, values, elsewhere)?;
-    stored.windows(members, |rows| finder.window(rows))?;
+    let mut finder = Finder::new(connection, places, Values::read(connection)?)?;
+    // Each entry has its figures, whether anything crosses or not.
+    finder.window(members, &[])?;
+    stored.windows(members, |rows| finder.window(members, rows))?;
     finder.finish()
 }

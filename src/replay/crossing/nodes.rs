@@ -4,8 +4,8 @@
 
 use super::super::error::ReplayError;
 use super::members::EntryNumber;
-use super::rows::Row;
-use super::{Crossed, Kind, Members, Place, Side, Stored, Sum, kinds};
+use super::rows::{Kind, Row};
+use super::{Crossed, Members, Place, Side, Stored, Sum};
 use crate::id::{FunctionId, ProcessId, ThreadId};
 use duckdb::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -45,7 +45,6 @@ struct Finder<'a> {
     members: &'a Members,
     /// By entry: the node that it is into.
     of_entry: &'a [NodeNumber],
-    kinds: FxHashMap<i32, Kind>,
     /// By reading node. Of many nodes each may have read a few bytes here and there: small pages.
     sides: FxHashMap<NodeNumber, Side<32>>,
     found: Between,
@@ -80,7 +79,7 @@ impl Finder<'_> {
             }
             known = Some((writer, seq));
         }
-        let &Kind { is_register, bytes } = self.kinds.get(&row.kind)?;
+        let Kind { is_register, bytes } = row.kind;
         let piece = *self.piece(is_register, row.address)?;
         let (writer, version) = match known {
             Some(known) => known,
@@ -114,7 +113,6 @@ pub fn between(
         nodes,
         members: &members,
         of_entry: &of_entry,
-        kinds: kinds(connection)?,
         sides: FxHashMap::default(),
         found: Between::default(),
     };

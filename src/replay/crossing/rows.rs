@@ -1,29 +1,40 @@
 //! The stored communications in windows of the run, fetched by a thread of their own while calls, and
 //! then those of the window before, are looked at.
 
-use super::super::error::ReplayError;
+use super::super::error::{ReplayError, size};
 use super::super::window::column;
 use super::Members;
 use crate::load::packed::are_temporary;
 use duckdb::arrow::array::{Array, Int32Array, Int64Array, UInt64Array};
 use duckdb::arrow::record_batch::RecordBatch;
 use duckdb::{Connection, params};
+use rustc_hash::FxHashMap;
 use std::sync::mpsc::sync_channel;
 
 /// Steps whose communications are fetched at a time: so few that the memory for them is used again.
 const WINDOW: i64 = 1 << 21;
+
+/// A kind of communications.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    pub(super) is_register: bool,
+    pub(super) bytes: u64,
+}
 
 /// A row of `communication_row`.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub(super) read_seq: i64,
     pub(super) write_seq: Option<i64>,
-    pub(super) kind: i32,
+    pub(super) kind: Kind,
     pub(super) address: u64,
 }
 
 /// The stored communications, as they are fetched.
-pub struct Stored<'a>(Box<dyn Iterator<Item = Fetched> + 'a>);
+pub struct Stored<'a> {
+    kinds: FxHashMap<i32, Kind>,
+    fetched: Box<dyn Iterator<Item = Fetched> + 'a>,
+}
 
 type Fetched = Result<Vec<RecordBatch>, ReplayError>;
 
@@ -38,9 +49,11 @@ pub fn beside<T, E: From<ReplayError>>(
     connection: &Connection,
     work: impl FnOnce(Stored) -> Result<T, E>,
 ) -> Result<T, E> {
+    let kinds = kinds(connection)?;
     if are_temporary(connection).map_err(ReplayError::from)? {
         // Rows that no other connection sees.
-        return work(Stored(Box::new(Windows { connection, next: Next::First })));
+        let fetched = Box::new(Windows { connection, next: Next::First });
+        return work(Stored { kinds, fetched });
     }
     let beside = connection.try_clone().map_err(ReplayError::from)?;
     let (sender, receiver) = sync_channel(AHEAD);
@@ -50,7 +63,7 @@ pub fn beside<T, E: From<ReplayError>>(
             // Whoever looks at them has failed where they are not wanted.
             windows.try_for_each(|window| sender.send(window))
         });
-        work(Stored(Box::new(receiver.into_iter())))
+        work(Stored { kinds, fetched: Box::new(receiver.into_iter()) })
     })
 }
 
@@ -63,9 +76,10 @@ impl Stored<'_> {
         mut take: impl FnMut(&[Row]) -> Result<(), ReplayError>,
     ) -> Result<(), ReplayError> {
         let mut rows = Vec::new();
-        for batches in self.0 {
+        let Stored { kinds, fetched } = self;
+        for batches in fetched {
             rows.clear();
-            batches?.iter().try_for_each(|batch| add(batch, members, &mut rows))?;
+            batches?.iter().try_for_each(|batch| add(batch, &kinds, members, &mut rows))?;
             in_order(&mut rows);
             take(&rows)?;
         }
@@ -125,6 +139,19 @@ impl Iterator for Windows<'_> {
     }
 }
 
+/// The kinds of communications by their numbers.
+fn kinds(connection: &Connection) -> Result<FxHashMap<i32, Kind>, ReplayError> {
+    let mut kinds = FxHashMap::default();
+    let sql = "SELECT kind_id, is_register, bytes FROM communication_kind";
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(r) = rows.next()? {
+        let bytes = size(r.get(2)?)?;
+        kinds.insert(r.get(0)?, Kind { is_register: r.get(1)?, bytes: bytes.into() });
+    }
+    Ok(kinds)
+}
+
 /// The communications of a window; nothing if there are none.
 fn window(
     connection: &Connection,
@@ -137,7 +164,12 @@ fn window(
 }
 
 /// Adds those that may cross.
-fn add(batch: &RecordBatch, members: &Members, rows: &mut Vec<Row>) -> Result<(), ReplayError> {
+fn add(
+    batch: &RecordBatch,
+    kinds: &FxHashMap<i32, Kind>,
+    members: &Members,
+    rows: &mut Vec<Row>,
+) -> Result<(), ReplayError> {
     const ROW: &str = "communication_row";
     let read = column::<Int64Array>(batch, 0, ROW, "read_seq")?;
     let back = column::<Int64Array>(batch, 1, ROW, "write_back")?;
@@ -148,8 +180,8 @@ fn add(batch: &RecordBatch, members: &Members, rows: &mut Vec<Row>) -> Result<()
         let write_seq = back.is_valid(i).then(|| read_seq.saturating_sub(back.value(i)));
         let may_have = |seq| members.may_have(seq);
         if may_have(read_seq) || write_seq.is_some_and(may_have) {
-            let (kind, address) = (kind.value(i), address.value(i));
-            rows.push(Row { read_seq, write_seq, kind, address });
+            let Some(&kind) = kinds.get(&kind.value(i)) else { continue };
+            rows.push(Row { read_seq, write_seq, kind, address: address.value(i) });
         }
     }
     Ok(())
@@ -157,7 +189,7 @@ fn add(batch: &RecordBatch, members: &Members, rows: &mut Vec<Row>) -> Result<()
 
 /// Puts rows into the order of their reads, which they nearly have: each is a few places from its own.
 /// Sorting by runs would take several times as long.
-fn in_order(rows: &mut [Row]) {
+pub(super) fn in_order(rows: &mut [Row]) {
     // What a hostile database may cost at most.
     let mut left = 8 * rows.len();
     for i in 1..rows.len() {
@@ -182,7 +214,8 @@ mod tests {
     #[test]
     fn rows_come_in_the_order_of_their_reads() {
         for far in [1, 3, 1000] {
-            let row = |i: i64| Row { read_seq: i ^ far, write_seq: Some(i), kind: 0, address: 0 };
+            let kind = Kind { is_register: false, bytes: 1 };
+            let row = |i: i64| Row { read_seq: i ^ far, write_seq: Some(i), kind, address: 0 };
             let mut rows: Vec<Row> = (0..5000).map(|i| row(i / 2)).collect();
             let mut expected = rows.clone();
             expected.sort_by_key(|row| row.read_seq);
