@@ -7,9 +7,8 @@ use crate::analysis::Output;
 use crate::analysis::shadow::{Cell, access};
 use crate::analysis::state::State;
 use crate::id::FunctionId;
-use crate::store::chunk::ChunkError;
+use crate::store::chunk::{ChunkError, Runs};
 use crate::store::run_state::Meets;
-use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -28,9 +27,9 @@ pub(super) trait Goes {
     /// `functions`: of each instruction.
     fn chunk(
         &mut self,
-        connection: &Connection,
         chunk: &Chunk,
         state: &[u8],
+        runs: Runs,
         functions: &[FunctionId],
     ) -> Result<Self::Made, BuildError>;
 }

@@ -6,7 +6,7 @@ use super::calls;
 use super::error::BuildError;
 use super::glance::{Calls, Crossings, Glance, Stretch, Whose, is_in};
 use super::options::Detail;
-use super::packed::{self, Run, one_chunk};
+use super::packed::{self, Run};
 use super::unpacked::Replayed;
 use crate::analysis::origin::Origin;
 use crate::analysis::pass::Pass;
@@ -142,14 +142,13 @@ impl Goes for Crosser<'_> {
 
     fn chunk(
         &mut self,
-        connection: &Connection,
         chunk: &Chunk,
         state: &[u8],
+        runs: Runs,
         functions: &[FunctionId],
     ) -> Result<Crossings, BuildError> {
         let damaged = |source| BuildError::Chunk { first: chunk.first, source };
         let state = unpack_state(state).map_err(damaged)?;
-        let runs = one_chunk(connection, chunk.first)?;
         if self.whose.is_away(chunk, &state) {
             let glance = Glance { code: &self.run.code, whose: self.whose };
             if let Some(made) = glance.chunk(&state, &runs, functions) {

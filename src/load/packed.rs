@@ -501,7 +501,8 @@ pub(super) fn each_seen<T: std::marker::Send>(
 const TOGETHER: usize = 16;
 const AHEAD: usize = 2;
 
-fn unpacked(first: u64, data: &[u8]) -> Result<Runs, BuildError> {
+/// What a chunk that begins with a step holds.
+pub(super) fn unpacked(first: u64, data: &[u8]) -> Result<Runs, BuildError> {
     unpack(data).map_err(|source| BuildError::Chunk { first, source })
 }
 

@@ -20,6 +20,8 @@ use crate::analysis::{Interval, Late, Output, pass::Pass};
 use crate::event::RunBatch;
 use crate::id::{CallId, FunctionId, Seq, ThreadId};
 use crate::isa::decoded::FlowKind;
+use crate::store::chunk::Runs;
+use crate::store::pieces;
 use crate::store::run_state::{Ended, Meets, Part, unpack_state};
 use crate::store::table::{Batch, Destination, Tables, fill};
 use crate::store::tables::Allocation;
@@ -170,7 +172,9 @@ impl Parts {
                     none => none.insert(self.worker(wanted)),
                 };
                 let state = self.state(connection, at)?;
-                let rows = worker.chunk(connection, &self.chunks[at], &state, &self.functions)?;
+                let chunk = &self.chunks[at];
+                let runs = one_chunk(connection, chunk.first)?;
+                let rows = worker.chunk(chunk, &state, runs, &self.functions)?;
                 append(connection, rows)?;
             }
             return Ok(true);
@@ -441,29 +445,42 @@ impl Parts {
         mut take: impl FnMut(usize, W::Made) -> Result<(), E>,
     ) -> Result<(), E> {
         let workers = workers(chunks).max(1);
-        let next = AtomicUsize::new(0);
+        let (next, groups) = (AtomicUsize::new(0), groups(chunks));
         let (sender, receiver) = mpsc::sync_channel(2 * workers);
         let all = (0..workers).map(|_| connection.try_clone().map(Mutex::new));
         let connections = all.collect::<duckdb::Result<Vec<_>>>().map_err(BuildError::from)?;
         let number = self.workers.fetch_add(workers, Ordering::Relaxed);
         // Other connections do not see those that could not be stored.
-        let states = chunks.iter().map(|at| self.state(connection, *at));
-        let states = states.collect::<Result<Vec<_>, _>>()?;
-        let (functions, list) = (&self.functions, &self.chunks);
+        let mut states = Vec::with_capacity(chunks.len());
+        for group in &groups {
+            let of_group =
+                Part::State.of_chunks(connection, &firsts(&self.chunks, &chunks[group.clone()]));
+            states.extend(of_group.map_err(BuildError::from)?);
+        }
         std::thread::scope(|scope| {
             for (i, connection) in connections.into_iter().enumerate() {
-                let (sender, next, states, new) = (sender.clone(), &next, &states, &new);
+                let (sender, next, groups, new) = (sender.clone(), &next, &groups, &new);
+                let (list, states, functions) = (&self.chunks, &states, &self.functions);
                 scope.spawn(move || {
                     let mut worker = new(number + i);
                     let Ok(connection) = connection.into_inner() else { return };
-                    while let at = next.fetch_add(1, Ordering::Relaxed)
-                        && let Some(&chunk) = chunks.get(at)
-                    {
-                        let chunk = &list[chunk];
-                        let made = worker.chunk(&connection, chunk, &states[at], functions);
-                        let failed = made.is_err();
-                        if sender.send((at, made)).is_err() || failed {
-                            return;
+                    while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let of = firsts(list, &chunks[group.clone()]);
+                        let data = match pieces::chunks(&connection, &of) {
+                            Ok(data) => data,
+                            Err(error) => {
+                                let _ = sender.send((group.start, Err(error.into())));
+                                return;
+                            }
+                        };
+                        for (at, (first, data)) in group.clone().zip(data) {
+                            let made = packed::unpacked(first, &data).and_then(|runs| {
+                                worker.chunk(&list[chunks[at]], &states[at], runs, functions)
+                            });
+                            let failed = made.is_err();
+                            if sender.send((at, made)).is_err() || failed {
+                                return;
+                            }
                         }
                     }
                 });
@@ -482,6 +499,26 @@ impl Parts {
             Ok(())
         })
     }
+}
+
+/// Chunks that are fetched at once: what comes of them waits for those before.
+const TOGETHER: usize = 4;
+
+/// The first steps of some of these chunks.
+fn firsts(all: &[Chunk], of: &[usize]) -> Vec<u64> {
+    of.iter().map(|at| all[*at].first).collect()
+}
+
+/// Cuts chunks where others lie between: of those that are fetched at once, all between are looked for.
+fn groups(chunks: &[usize]) -> Vec<Range<usize>> {
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    for (i, at) in chunks.iter().enumerate() {
+        match groups.last_mut() {
+            Some(last) if last.len() < TOGETHER && *at == chunks[i - 1] + 1 => last.end = i + 1,
+            _ => groups.push(i..i + 1),
+        }
+    }
+    groups
 }
 
 /// How many are worth their while for some chunks.
@@ -595,9 +632,9 @@ impl Goes for Worker<'_> {
 
     fn chunk(
         &mut self,
-        connection: &Connection,
         chunk: &Chunk,
         state: &[u8],
+        runs: Runs,
         functions: &[FunctionId],
     ) -> Result<Vec<Batch>, BuildError> {
         let first = chunk.first;
@@ -608,7 +645,6 @@ impl Goes for Worker<'_> {
         let before = before.as_ref().map(|of| steps_before(&state, functions, of.as_ref()));
         let begun = Begun { calls: state.calls, intervals: state.intervals, seq: first };
         replayed.pass.output().begin_part(Some(begun), before.unwrap_or_default());
-        let runs = one_chunk(connection, first)?;
         let mut push = |pass: &mut Pass<_, _>, batch: &RunBatch| rows.push(pass, batch);
         replayed.chunk(runs, &mut push).map_err(damaged)?;
         replayed.pass.output().finish();

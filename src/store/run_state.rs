@@ -69,12 +69,32 @@ impl Part {
     /// That of one chunk.
     ///
     /// # Errors
-    /// Where the database cannot be read, or does not have it.
+    /// As [`Part::of_chunks`].
     pub fn of(self, connection: &Connection, first: u64) -> duckdb::Result<Vec<u8>> {
-        let sql = "SELECT first_seq, data FROM run_state WHERE part = ? AND first_seq = ?
-                   ORDER BY piece";
-        let found = pieces::joined(connection, sql, params![self.name(), first])?.pop();
-        found.map(|(_, data)| data).ok_or(duckdb::Error::QueryReturnedNoRows)
+        let found = self.of_chunks(connection, &[first])?.pop();
+        found.ok_or(duckdb::Error::QueryReturnedNoRows)
+    }
+
+    /// Those of the chunks with these first steps, in order.
+    ///
+    /// # Errors
+    /// Where the database cannot be read, or does not have one.
+    pub fn of_chunks(
+        self,
+        connection: &Connection,
+        firsts: &[u64],
+    ) -> duckdb::Result<Vec<Vec<u8>>> {
+        let (Some(first), Some(last)) = (firsts.first(), firsts.last()) else {
+            return Ok(Vec::new());
+        };
+        let sql =
+            "SELECT first_seq, data FROM run_state WHERE part = ? AND first_seq BETWEEN ? AND ?
+                   ORDER BY first_seq, piece";
+        let mut found = pieces::joined(connection, sql, params![self.name(), first, last])?;
+        found.retain(|(of, _)| firsts.binary_search(of).is_ok());
+        let all = found.len() == firsts.len();
+        let found = found.into_iter().map(|(_, data)| data).collect();
+        if all { Ok(found) } else { Err(duckdb::Error::QueryReturnedNoRows) }
     }
 
     /// Whether it is of this version.
