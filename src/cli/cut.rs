@@ -40,7 +40,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     require(&db, Need::Dataflow)?;
     let set = cut::choose(&db, &args.functions)?;
     let callees = if args.callees { Callees::Inside } else { Callees::Outside };
-    let db = if args.callees { db } else { args.database.prepared(db, Detail::Pairs)? };
+    let db = args.database.prepared(db, Detail::Pairs)?;
     let found = cut::cut(&db, &set, callees)?;
     let limit = |default: usize| match args.limit.unwrap_or(default) {
         0 => usize::MAX,

@@ -7,7 +7,7 @@ use crate::store::open::Trust;
 use crate::views::library::ensure_traffic;
 use crate::views::needs::{Need, require};
 use crate::views::plan::memories::{self, MemoryCost};
-use crate::views::plan::{self, CostModel, Plan, Run, Told, Wish, cost};
+use crate::views::plan::{self, Candidate, CostModel, Count, Plan, Run, Told, Wish, cost, exact};
 use crate::views::{ViewError, cut, rows};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -19,8 +19,8 @@ use std::process::ExitCode;
 /// Sets are a function with all that is called through it only; what others call, too, goes along
 /// as a copy. A set gains the time of its steps, less that of the same steps elsewhere and of
 /// sending what it reads and writes, and its calls there and back. Those that gain most together,
-/// with no more than --code of the program, are to be moved. Figures are estimated from the sums
-/// of functions; `addfg cut` counts them.
+/// with no more than --code of the program, are to be moved. What is sent is estimated from the sums
+/// of functions; --exact counts it, as `addfg cut` does.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -57,6 +57,9 @@ pub struct Args {
     /// Price this set: functions as in `addfg cut`
     #[arg(long, value_name = "FUNCTION,...")]
     set: Option<Vec<String>>,
+    /// Count what crosses instead of estimating it: goes through the run
+    #[arg(long, conflicts_with = "parts")]
+    exact: bool,
     /// Cut the whole program into N parts, for N cores or memories
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
     parts: Option<u8>,
@@ -93,7 +96,11 @@ fn read(db: &duckdb::Connection, costs: &[MemoryCost]) -> Result<Run, ViewError>
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let db = args.database.open()?;
+    let opened = |database: &Database| -> anyhow::Result<_> {
+        let db = database.open()?;
+        if args.exact { database.prepared(db, Detail::Pairs) } else { Ok(db) }
+    };
+    let db = opened(&args.database)?;
     if args.show == Some(Told::Loops) {
         anyhow::ensure!(
             args.memory_cost.is_empty(),
@@ -114,12 +121,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         start_up: args.start_up,
         named: args.set.as_deref().map_or(Ok(BTreeSet::new()), |words| cut::choose(&db, words))?,
     };
-    let mut plan = plan::plan(run, wish)?;
+    let model = wish.model;
+    let counts = |run: &Run, sets: &mut [Candidate]| exact::count(&db, run, sets, &model);
+    let mut plan = plan::plan(run, wish, args.exact.then_some(&counts as Count))?;
     for other in &args.others {
         let trust: Trust = args.database.trust();
         let other = Database { db: other.clone(), trust: trust == Trust::Anything };
-        let db = other.open()?;
-        plan.compare(&read(&db, &args.memory_cost)?);
+        let db = opened(&other)?;
+        let counts = |run: &Run, sets: &mut [Candidate]| exact::count(&db, run, sets, &model);
+        plan.compare(&read(&db, &args.memory_cost)?, args.exact.then_some(&counts as Count))?;
     }
     match args.output {
         Some(_) => draw(&plan, &args, &db),

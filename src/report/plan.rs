@@ -35,7 +35,7 @@ pub(super) fn sets(
     if run.steps == 0 || run.flows.is_empty() {
         return Ok((Value::Null, Vec::new()));
     }
-    let found = plan(run, Wish::default())?;
+    let found = plan(run, Wish::default(), None)?;
     let tenths = |n: f64| (n * 10.0).round() / 10.0;
     let rows = found.sets.iter().enumerate().map(|(i, set)| {
         let share = found.share(set);

@@ -17,6 +17,7 @@ use duckdb::types::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::rc::Rc;
 
 words! {
     /// What is told of a set.
@@ -36,7 +37,7 @@ words! {
 pub struct Cut {
     members: Members,
     crossing: Crossing,
-    names: FunctionNames,
+    names: Rc<FunctionNames>,
     /// Of the whole run.
     steps: u64,
     callees: Callees,
@@ -94,17 +95,44 @@ pub fn choose(
     if set.is_empty() { Err(ViewError::EmptySet) } else { Ok(set) }
 }
 
-/// Goes through the calls and the stored communications once.
+/// Goes through the calls and the communications once.
+///
+/// # Errors
+/// Where the database is damaged or lacks them, or the set was never entered.
 pub fn cut(
     connection: &Connection,
     set: &BTreeSet<FunctionId>,
     callees: Callees,
 ) -> Result<Cut, ViewError> {
-    let rule = Rule::Set(set, callees);
-    let along = Along::open(connection, rule)?;
+    let cut = several(connection, std::slice::from_ref(set), callees, true)?.pop();
+    match cut.filter(|cut| !cut.members.entries.is_empty()) {
+        Some(cut) => Ok(cut),
+        None => {
+            let names = FunctionNames::read(connection)?;
+            let mut list: Vec<_> = set.iter().map(|&id| visible(names.name(id))).collect();
+            list.truncate(5);
+            Err(ViewError::NeverEntered { names: list.join(", ") })
+        }
+    }
+}
+
+/// The same of several sets, each by itself; `values`: with what was sent before.
+///
+/// # Errors
+/// As [`cut`], but for sets that were never entered.
+pub fn several(
+    connection: &Connection,
+    sets: &[BTreeSet<FunctionId>],
+    callees: Callees,
+    values: bool,
+) -> Result<Vec<Cut>, ViewError> {
+    let rules: Vec<Rule> = sets.iter().map(|set| Rule::Set(set, callees)).collect();
+    let along = Along::open(connection, &rules)?;
     match callees {
         _ if along.is_some() => {}
-        Callees::Outside => super::rows::ensure_crossing(connection, set)?,
+        Callees::Outside => {
+            super::rows::ensure_crossing(connection, &sets.iter().flatten().copied().collect())?;
+        }
         // What they are is known when the calls are.
         Callees::Inside => super::rows::ensure_communications(connection)?,
     }
@@ -124,26 +152,25 @@ pub fn cut(
         let why = crate::store::open::why_no_steps(connection)?;
         return Err(ReplayError::NoSteps { why }.into());
     }
-    let names = FunctionNames::read(connection)?;
+    let names = Rc::new(FunctionNames::read(connection)?);
     let places = places(connection)?;
-    let (members, crossing) = match along {
-        Some(along) => along.crossing(connection, &places)?,
+    let found = match along {
+        Some(along) => along.crossing(connection, &places, values)?,
         None => {
-            let calls = Calls::read(connection)?;
-            beside(connection, |stored| -> Result<_, ViewError> {
-                let members = Members::find(connection, &calls, rule)?;
-                let crossing = crossing(connection, &members, &places, stored)?;
-                Ok((members, crossing))
-            })?
+            let (calls, mut found) = (Calls::read(connection)?, Vec::new());
+            for rule in rules {
+                found.push(beside(connection, |stored| -> Result<_, ViewError> {
+                    let members = Members::find(connection, &calls, rule)?;
+                    let crossing = crossing(connection, &members, &places, stored)?;
+                    Ok((members, crossing))
+                })?);
+            }
+            found
         }
     };
-    if members.entries.is_empty() {
-        let mut list: Vec<_> = set.iter().map(|&id| visible(names.name(id))).collect();
-        list.truncate(5);
-        return Err(ViewError::NeverEntered { names: list.join(", ") });
-    }
     let steps = steps.and_then(|steps| u64::try_from(steps).ok()).unwrap_or(0);
-    Ok(Cut { members, crossing, names, steps, callees })
+    let cut = |(members, crossing)| Cut { members, crossing, names: names.clone(), steps, callees };
+    Ok(found.into_iter().map(cut).collect())
 }
 
 /// What a figure is of an entry; None: the trace does not tell.
@@ -210,6 +237,14 @@ impl Cut {
             human_count(self.members.entries.len() as i64),
             human_count(i64::try_from(steps).unwrap_or(i64::MAX)),
         )
+    }
+
+    pub fn members(&self) -> &Members {
+        &self.members
+    }
+
+    pub fn crossing(&self) -> &Crossing {
+        &self.crossing
     }
 
     fn inside(&self) -> u64 {

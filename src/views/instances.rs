@@ -15,7 +15,7 @@ pub fn instances(
     function: FunctionId,
     limit: i64,
 ) -> Result<Listing, ViewError> {
-    match Along::open(connection, Rule::Calls(function))? {
+    match Along::open(connection, &[Rule::Calls(function)])? {
         Some(along) => {
             let exchanged = along.exchanged(connection, function, &places(connection)?)?;
             connection.execute_batch(EMPTY)?;

@@ -478,7 +478,8 @@ fn passed_over_by_questions(packed: &Path, chunks: usize) -> usize {
     let untouched = functions(packed).into_iter().map(|name| {
         let db = open(packed);
         let set = choose(&db, &[name]).unwrap();
-        let along = Along::open(&db, Rule::Set(&set, Callees::Outside)).unwrap();
+        let rule = [Rule::Set(&set, Callees::Outside)];
+        let along = Along::open(&db, &rule).unwrap();
         along.map_or(0, |along| chunks - along.chunks())
     });
     untouched.sum()

@@ -22,12 +22,13 @@ use duckdb::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
+use std::rc::Rc;
 use std::slice::Iter;
 
-/// The part of a run that a set of functions has to do with.
+/// The part of a run that some sets of functions have to do with.
 pub struct Along<'a> {
     parts: Parts,
-    rule: Rule<'a>,
+    rules: &'a [Rule<'a>],
     /// Functions whose calls may be entries, or belong to one; stubs that belong to what calls them.
     of: (BTreeSet<FunctionId>, BTreeSet<FunctionId>),
     /// Places of the chunks, and of those of them that are gone through, not only looked at.
@@ -53,15 +54,24 @@ impl<'a> Along<'a> {
     ///
     /// # Errors
     /// Where the database is damaged.
-    pub fn open(connection: &Connection, rule: Rule<'a>) -> Result<Option<Along<'a>>, ReplayError> {
+    pub fn open(
+        connection: &Connection,
+        rules: &'a [Rule<'a>],
+    ) -> Result<Option<Along<'a>>, ReplayError> {
         let wanted = Wanted { low: false, ..Wanted::all(Detail::Pairs) };
         let Some(parts) = Parts::without_rows(connection, &wanted)? else { return Ok(None) };
-        let (of, stubs) = match rule {
-            Rule::Set(set, Callees::Outside) => (set.clone(), stubs_of(connection, set)?),
-            Rule::Set(set, Callees::Inside) => (callees_of(connection, set)?, BTreeSet::new()),
-            // Each call of it is one of its own: what a stub does is not of its caller.
-            Rule::Calls(function) => (BTreeSet::from([function]), BTreeSet::new()),
-        };
+        let (mut of, mut stubs) = (BTreeSet::new(), BTreeSet::new());
+        for rule in rules {
+            match *rule {
+                Rule::Set(set, Callees::Outside) => {
+                    of.extend(set);
+                    stubs.extend(stubs_of(connection, set)?);
+                }
+                Rule::Set(set, Callees::Inside) => of.extend(callees_of(connection, set)?),
+                // Each call of it is one of its own: what a stub does is not of its caller.
+                Rule::Calls(function) => _ = of.insert(function),
+            }
+        }
         let code = parts.with_what_follows(&of);
         let chunks = parts.of_set(connection, &code, &stubs)?;
         let may_be = |f: FunctionId| code.contains(&f) || stubs.contains(&f);
@@ -72,7 +82,7 @@ impl<'a> Along<'a> {
         late.sort_by_key(|late| late.row.read.seq);
         let run = chunks.iter().copied().filter(|at| parts.runs(*at, &code)).collect();
         let (of, going_on) = ((of, stubs), BTreeMap::new());
-        let mut along = Along { parts, rule, of, chunks, run, going_on, late };
+        let mut along = Along { parts, rules, of, chunks, run, going_on, late };
         along.find_going_on(connection)?;
         Ok(Some(along))
     }
@@ -146,17 +156,13 @@ impl<'a> Along<'a> {
         connection: &Connection,
         ends_late: Vec<(CallId, usize)>,
     ) -> Result<(), ReplayError> {
-        let Rule::Set(set, callees) = self.rule else { return Ok(()) };
         let chunks: BTreeSet<usize> = ends_late.iter().map(|(_, at)| *at).collect();
         let chunks: Vec<usize> = chunks.into_iter().collect();
         let in_chunks = self.parts.calls(connection, &chunks)?;
         let calls = in_chunks.iter().flat_map(|(_, calls)| calls).map(|(call, _)| call);
         let replaced: BTreeSet<CallId> = calls
             .chain(self.going_on.values())
-            .filter(|call| {
-                let follows = callees == Callees::Inside || call.kind == CallKind::Stub;
-                follows || set.contains(&call.function)
-            })
+            .filter(|call| self.rules.iter().any(|rule| follows(rule, call)))
             .filter_map(|call| call.tail_of)
             .collect();
         for (id, at) in ends_late.into_iter().filter(|(id, _)| replaced.contains(id)) {
@@ -168,7 +174,8 @@ impl<'a> Along<'a> {
         Ok(())
     }
 
-    /// What crosses the border of the set.
+    /// What crosses the border of each set; `values`: and whether that was sent before, where the trace has
+    /// values.
     ///
     /// # Errors
     /// Where the database is damaged.
@@ -176,16 +183,25 @@ impl<'a> Along<'a> {
         &self,
         connection: &Connection,
         places: &Places,
-    ) -> Result<(Members, Crossing), ReplayError> {
-        let mut finder = Finder::new(connection, places, Values::read(connection)?)?;
-        let members = self.each(connection, |members, rows, made| {
-            finder.before = made.before;
-            finder.window(members, rows)
+        values: bool,
+    ) -> Result<Vec<(Members, Crossing)>, ReplayError> {
+        let mut finders = Vec::new();
+        for _ in self.rules {
+            let values = if values { Values::read(connection)? } else { None };
+            finders.push(Finder::new(connection, places, values)?);
+        }
+        let members = self.each(connection, |all, rows, made| {
+            let before = Rc::new(made.before);
+            finders.iter_mut().zip(all).try_for_each(|(finder, members)| {
+                finder.before = before.clone();
+                finder.window(members, rows)
+            })
         })?;
-        Ok((members, finder.finish()?))
+        let found = members.into_iter().zip(finders);
+        found.map(|(members, finder)| Ok((members, finder.finish()?))).collect()
     }
 
-    /// What each call of a function exchanges, whose rule this is. Their rows of `function_call` are there
+    /// What each call of a function exchanges, whose rule is the only one. Their rows of `function_call` are there
     /// then, and those of their callers.
     ///
     /// # Errors
@@ -199,7 +215,8 @@ impl<'a> Along<'a> {
         let mut exchanges = Exchanges::new(connection, function, places)?;
         add_calls(connection, self.parts.ended().iter().flat_map(|ended| &ended.calls))?;
         let members = self.each(connection, |members, rows, made| {
-            exchanges.add(members, rows, made.before);
+            let before = Rc::new(made.before);
+            members.iter().for_each(|members| exchanges.add(members, rows, before.clone()));
             let own = made.calls.iter().filter(|(call, _)| call.function == function);
             let callers: FxHashSet<CallId> = own.filter_map(|(call, _)| call.parent).collect();
             let is_wanted = |(call, _): &&(stack::Call, u64)| {
@@ -207,37 +224,46 @@ impl<'a> Along<'a> {
             };
             Ok(add_calls(connection, made.calls.iter().filter(is_wanted))?)
         })?;
-        Ok(exchanges.found(&members))
+        Ok(members.first().map(|members| exchanges.found(members)).unwrap_or_default())
     }
 
-    /// Gives what came of each chunk, with its communications in the order of their reads.
+    /// Gives what came of each chunk, with its communications in the order of their reads. Members are by
+    /// rule.
     fn each(
         &self,
         connection: &Connection,
-        mut take: impl FnMut(&Members, &[Row], Crossings) -> Result<(), ReplayError>,
-    ) -> Result<Members, ReplayError> {
-        let mut members = Members::default();
-        let mut known = Known { rule: self.rule, going_on: FxHashMap::default() };
-        let all: Vec<(CallId, Call)> =
+        mut take: impl FnMut(&[Members], &[Row], Crossings) -> Result<(), ReplayError>,
+    ) -> Result<Vec<Members>, ReplayError> {
+        let mut all: Vec<Members> = self.rules.iter().map(|_| Members::default()).collect();
+        let going_on: Vec<(CallId, Call)> =
             self.going_on.values().map(|call| (call.call, plain(call))).collect();
-        let (mut going_on, mut late) = (all.iter().peekable(), self.late.iter().peekable());
-        let mut rows = Vec::new();
+        let known = |rule: &Rule<'a>| Known {
+            rule: *rule,
+            going_on: going_on.iter().peekable(),
+            placed: FxHashMap::default(),
+        };
+        let mut known: Vec<Known> = self.rules.iter().map(known).collect();
+        let (mut late, mut rows) = (self.late.iter().peekable(), Vec::new());
         let of = (&self.of.0, &self.of.1);
         self.parts.crossings(connection, of, &self.chunks, |at, mut made| {
             let chunk = &self.parts.chunks()[at];
-            let own = known.chunk(&mut members, &mut going_on, &made.calls, self.calls_up_to(at));
             let part = (chunk.first.cast_signed(), chunk.last.cast_signed());
-            let span = |stretch: &Stretch| known.span(&own, stretch);
-            members.go_on(part, made.stretches.iter().map(span));
+            for (members, known) in all.iter_mut().zip(&mut known) {
+                let own = known.chunk(members, &made.calls, self.calls_up_to(at));
+                let span = |stretch: &Stretch| known.span(&own, stretch);
+                members.go_on(part, made.stretches.iter().map(span));
+            }
             rows.clear();
             rows.extend(made.communications.iter().map(row));
             late_of(&mut late, chunk, &mut rows, &mut made.before);
             in_order(&mut rows);
-            take(&members, &rows, made)
+            take(&all, &rows, made)
         })?;
         // Those behind the last chunk that matters.
-        known.chunk(&mut members, &mut going_on, &[], u32::MAX);
-        Ok(members)
+        for (members, known) in all.iter_mut().zip(&mut known) {
+            known.chunk(members, &[], u32::MAX);
+        }
+        Ok(all)
     }
 
     /// Number of the last call that begins in a chunk or before.
@@ -286,11 +312,23 @@ fn plain(call: &stack::Call) -> Call {
     }
 }
 
-/// What is known of calls.
+/// Whether a call belongs to what it came from, or may be an entry.
+fn follows(rule: &Rule, call: &stack::Call) -> bool {
+    match rule {
+        Rule::Set(_, Callees::Inside) => true,
+        Rule::Set(set, Callees::Outside) => {
+            call.kind == CallKind::Stub || set.contains(&call.function)
+        }
+        Rule::Calls(_) => false,
+    }
+}
+
+/// What is known of calls, by one rule.
 struct Known<'a> {
     rule: Rule<'a>,
-    /// Those that go on from one chunk into another.
-    going_on: FxHashMap<CallId, (Place, FunctionId)>,
+    /// Those that go on from one chunk into another, of which the first ones are placed.
+    going_on: Peekable<Iter<'a, (CallId, Call)>>,
+    placed: FxHashMap<CallId, (Place, FunctionId)>,
 }
 
 /// Calls that begin and end in a chunk: the first one's number, and each one's place by its number.
@@ -308,13 +346,7 @@ impl Own {
 
 impl Known<'_> {
     /// Places the calls of a chunk, and those up to a number that go on into another one.
-    fn chunk(
-        &mut self,
-        members: &mut Members,
-        going_on: &mut Peekable<Iter<(CallId, Call)>>,
-        calls: &[(stack::Call, u64)],
-        up_to: u32,
-    ) -> Own {
+    fn chunk(&mut self, members: &mut Members, calls: &[(stack::Call, u64)], up_to: u32) -> Own {
         let number = |call: Option<&(stack::Call, u64)>| call.map_or(0, |call| call.0.call.get());
         let (first, last) = (number(calls.first()), number(calls.last()));
         // The pass gives no more numbers than there are steps in a chunk.
@@ -323,12 +355,12 @@ impl Known<'_> {
         loop {
             let next = calls.peek().map(|(call, _)| call.call);
             let is_before = |id: CallId| id.get() <= up_to && next.is_none_or(|next| id <= next);
-            if let Some((id, call)) = going_on.next_if(|(id, _)| is_before(*id)) {
+            if let Some((id, call)) = self.going_on.next_if(|(id, _)| is_before(*id)) {
                 let place = self.place(members, &own, (*id, call));
-                self.going_on.insert(*id, (place, call.function));
+                self.placed.insert(*id, (place, call.function));
             } else if let Some((call, _)) = calls.next() {
                 // Some of those of before came from it.
-                if !self.going_on.contains_key(&call.call) {
+                if !self.placed.contains_key(&call.call) {
                     let place = self.place(members, &own, (call.call, &plain(call)));
                     own.places[(call.call.get() - first) as usize] = Some((place, call.function));
                 }
@@ -343,7 +375,7 @@ impl Known<'_> {
     }
 
     fn of(&self, own: &Own, id: CallId) -> Option<(Place, FunctionId)> {
-        own.get(id).or_else(|| self.going_on.get(&id).copied())
+        own.get(id).or_else(|| self.placed.get(&id).copied())
     }
 
     fn span(&self, own: &Own, stretch: &Stretch) -> Span {

@@ -9,6 +9,7 @@ use super::{Finder, Partner};
 use crate::id::{CallId, FunctionId};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// Bytes that a call read of what others wrote, or that others read of what it wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl<'a> Exchanges<'a> {
 
     /// Communications of a part of the run, in the order of their reads; `before`: steps before it, with
     /// their functions.
-    pub fn add(&mut self, members: &Members, rows: &[Row], before: FxHashMap<u64, FunctionId>) {
+    pub fn add(&mut self, members: &Members, rows: &[Row], before: Rc<FxHashMap<u64, FunctionId>>) {
         let Exchanges { finder, own, sums } = self;
         finder.before = before;
         for &row in rows {

@@ -32,6 +32,7 @@ use exchange::{Crossed, Place};
 use members::{EntryNumber, Span};
 use rows::{Kind, Row};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 use values::Values;
 
 /// What was last read of a byte: in which version, by which entry, and who wrote or read it.
@@ -163,7 +164,7 @@ struct Finder<'a> {
     /// None: the traces have none.
     values: Option<Values<'a>>,
     /// Functions of steps before what is looked at.
-    before: FxHashMap<u64, FunctionId>,
+    before: Rc<FxHashMap<u64, FunctionId>>,
 }
 
 impl<'a> Finder<'a> {
@@ -184,7 +185,7 @@ impl<'a> Finder<'a> {
             vias: Vec::new(),
             known: ByPage::default(),
             values,
-            before: FxHashMap::default(),
+            before: Rc::default(),
         };
         let mut statement = connection.prepare("SELECT thread_id, process_id FROM thread")?;
         let mut rows = statement.query([])?;

@@ -1,12 +1,13 @@
 //! What would be sent if a set of functions ran elsewhere, estimated from the sums of functions.
 //!
-//! A set is taken with what it calls. What others call, too, goes along as a copy: of its steps and
-//! data as much is the set's as the share of its calls' steps that come from the set, which is an
-//! estimate; the rest is exact but that data which one entry reads in several calls counts in each.
+//! A set is taken with what it calls. What others call, too, goes along as a copy. Calling contexts tell how many
+//! of its steps are the set's; where a run has none, as many as its calls' steps that come from the set, which is an
+//! estimate. Its data is divided alike. Data which one entry reads in several calls counts in each.
 
 use super::cost::CostModel;
 use super::run::Run;
 use crate::graph::Via;
+use crate::views::ViewError;
 use std::collections::BTreeSet;
 
 /// A set that could move.
@@ -29,8 +30,9 @@ pub struct Candidate {
     pub bytes_out: f64,
     /// Of `bytes_in` what was there before the program began: it is sent once.
     pub tables: f64,
-    /// Bytes that it exchanges with the kernel.
+    /// Bytes that it exchanges with the kernel, and those of them that the kernel takes.
     pub kernel: f64,
+    pub to_kernel: f64,
     /// Share of the code of its functions that never ran, where their sizes are known.
     pub unexecuted: Option<f64>,
     /// Seconds that are won, below 0 if it is a loss.
@@ -41,6 +43,7 @@ pub struct Candidate {
 fn shares(run: &Run, members: &BTreeSet<usize>, into: &[Vec<usize>]) -> Vec<f64> {
     let mut share = vec![0.0; run.functions.len()];
     members.iter().for_each(|&m| share[m] = 1.0);
+    let known = run.steps_within(members);
     for (number, group) in run.order.iter().enumerate() {
         let (mut ours, mut all) = (0.0, 0.0);
         let outside = || group.iter().copied().filter(|at| !members.contains(at));
@@ -56,9 +59,8 @@ fn shares(run: &Run, members: &BTreeSet<usize>, into: &[Vec<usize>]) -> Vec<f64>
             }
             all += run.roots.get(&at).copied().unwrap_or(0) as f64;
         }
-        if ours > 0.0 {
-            outside().for_each(|at| share[at] = ours / all);
-        }
+        let estimate = if ours > 0.0 { ours / all } else { 0.0 };
+        outside().for_each(|at| share[at] = known[at].unwrap_or(estimate));
     }
     share
 }
@@ -91,6 +93,7 @@ pub fn candidate(
         bytes_out: 0.0,
         tables: 0.0,
         kernel: 0.0,
+        to_kernel: 0.0,
         unexecuted: None,
         gain: 0.0,
         members,
@@ -117,9 +120,19 @@ pub fn candidate(
         found.entries += entries;
     }
     exchange(run, &share, &mut found);
-    found.gain = model.gain(found.steps, found.entries, found.bytes_in + found.bytes_out)
-        + model.here(found.waits - found.waits_elsewhere);
+    found.price(model);
     found
+}
+
+/// Counts what was estimated of sets.
+pub type Count<'a> = &'a dyn Fn(&Run, &mut [Candidate]) -> Result<(), ViewError>;
+
+impl Candidate {
+    /// Finds what it gains.
+    pub fn price(&mut self, model: &CostModel) {
+        self.gain = model.gain(self.steps, self.entries, self.bytes_in + self.bytes_out)
+            + model.here(self.waits - self.waits_elsewhere);
+    }
 }
 
 /// Adds up what crosses.
@@ -135,6 +148,9 @@ fn exchange(run: &Run, share: &[f64], found: &mut Candidate) {
         let bytes = flow.unique as f64;
         if writer.is_kernel() || reader.is_kernel() {
             found.kernel += bytes * wrote.max(read);
+        }
+        if reader.is_kernel() {
+            found.to_kernel += bytes * wrote;
         }
         // Arguments and results: what it gives to a copy that it calls stays with it.
         let is_local = matches!(flow.via, Via::Register | Via::Stack);

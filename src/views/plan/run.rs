@@ -32,6 +32,11 @@ pub struct Function {
 }
 
 impl Function {
+    /// The pseudo-function of a source.
+    pub fn source(name: &str) -> Function {
+        Function { name: name.to_owned(), is_pseudo: true, ..Function::default() }
+    }
+
     /// Whether bytes of it were there before the program began: what is copied once.
     pub fn is_image(&self) -> bool {
         // `<image .rodata>`, with several images `<app .rodata>`; files are behind a colon.
@@ -72,12 +77,22 @@ pub struct Call {
     pub steps: u64,
 }
 
+/// A chain of calls; by index.
+struct Context {
+    parent: Option<usize>,
+    function: usize,
+    /// Its own.
+    steps: u64,
+}
+
 /// The sums of a run.
 pub struct Run {
     pub functions: Vec<Function>,
     ids: BTreeMap<FunctionId, usize>,
     pub flows: Vec<Flow>,
     pub calls: Vec<Call>,
+    /// Callers come before what they call.
+    contexts: Vec<Context>,
     /// Functions that nothing of the run called, and how often they began.
     pub roots: BTreeMap<usize, u64>,
     /// Of the whole run.
@@ -142,6 +157,15 @@ impl Run {
             }
             Ok(())
         })?;
+        let (mut contexts, mut numbers) = (Vec::new(), BTreeMap::new());
+        each(connection, include_str!("../../../queries/report/plan_contexts.sql"), &[], |r| {
+            let parent: Option<i64> = r.get(1)?;
+            let Some(&function) = ids.get(&r.get(2)?) else { return Ok(()) };
+            let parent = parent.and_then(|id| numbers.get(&id).copied());
+            numbers.insert(r.get::<_, i64>(0)?, contexts.len());
+            contexts.push(Context { parent, function, steps: count(r.get(3)?) });
+            Ok(())
+        })?;
         let steps = functions.iter().map(|f| f.steps).sum();
         let instructions = functions.iter().map(|f| f.instructions).sum();
         let edges: Vec<_> = calls.iter().map(|call| (call.caller, call.callee)).collect();
@@ -163,6 +187,7 @@ impl Run {
             ids,
             flows,
             calls,
+            contexts,
             roots,
             steps,
             instructions,
@@ -176,6 +201,31 @@ impl Run {
     /// Cycles of the whole run: its steps, and what it waits for memories.
     pub fn cycles(&self) -> f64 {
         self.steps as f64 + self.functions.iter().map(|function| function.waits).sum::<f64>()
+    }
+
+    /// By function, the share of its own steps that it makes for a set, or in it; None where contexts do not
+    /// tell.
+    pub fn steps_within(&self, set: &BTreeSet<usize>) -> Vec<Option<f64>> {
+        let mut sums = vec![(0, 0); self.functions.len()];
+        let mut within: Vec<bool> = Vec::with_capacity(self.contexts.len());
+        for context in &self.contexts {
+            let is_below = context.parent.is_some_and(|at| within[at]);
+            let is_within = is_below || set.contains(&context.function);
+            within.push(is_within);
+            let (inside, all) = &mut sums[context.function];
+            *inside += if is_within { context.steps } else { 0 };
+            *all += context.steps;
+        }
+        let share = |(inside, all)| (all > 0).then(|| inside as f64 / all as f64);
+        sums.into_iter().map(share).collect()
+    }
+
+    /// The functions in the order of their indices.
+    pub fn function_ids(&self) -> Vec<FunctionId> {
+        let mut ids: Vec<(usize, FunctionId)> =
+            self.ids.iter().map(|(id, at)| (*at, *id)).collect();
+        ids.sort_unstable();
+        ids.into_iter().map(|(_, id)| id).collect()
     }
 
     /// A function by index, if it ran.

@@ -1,6 +1,6 @@
 //! Sets of functions that could move, and those that should.
 
-use super::candidate::{Candidate, calls_into, candidate, choose};
+use super::candidate::{Candidate, Count, calls_into, candidate, choose};
 use super::cost::CostModel;
 use super::figures::{tenths, whole};
 use super::parts::{Parts, parts};
@@ -83,8 +83,11 @@ pub struct Share {
 /// Sets that are priced at most.
 const SETS: usize = 100;
 
-/// Finds the sets of a run that are worth moving.
-pub fn plan(run: Run, wish: Wish) -> Result<Plan, ViewError> {
+/// Finds the sets of a run that are worth moving. `count`: counts what crosses; None: it is estimated.
+///
+/// # Errors
+/// Where the run lacks steps or data, and those of `count`.
+pub fn plan(run: Run, wish: Wish, count: Option<Count>) -> Result<Plan, ViewError> {
     if run.steps == 0 {
         return Err(ViewError::PlanLacks { what: "steps" });
     }
@@ -124,8 +127,11 @@ pub fn plan(run: Run, wish: Wish) -> Result<Plan, ViewError> {
             found.push(candidate);
         }
     }
+    if let Some(count) = count.filter(|_| wish.named.is_empty()) {
+        count(&run, &mut found)?;
+    }
     let chosen = choose(&found, run.instructions, wish.code);
-    let (chosen, together) = gaining_together(&run, &into, &found, &chosen, &wish.model);
+    let (chosen, together) = gaining_together(&run, &into, (&found, &chosen), &wish.model, count)?;
     let mut sets: Vec<(bool, Candidate)> =
         found.into_iter().enumerate().map(|(i, c)| (chosen.contains(&i), c)).collect();
     sets.sort_by(|(a, x), (b, y)| {
@@ -140,8 +146,8 @@ pub fn plan(run: Run, wish: Wish) -> Result<Plan, ViewError> {
         run,
         wish,
     };
-    plan.price(&into)?;
-    plan.remark();
+    plan.price(&into, count)?;
+    plan.remark(count.is_some());
     Ok(plan)
 }
 
@@ -150,28 +156,33 @@ pub fn plan(run: Run, wish: Wish) -> Result<Plan, ViewError> {
 fn gaining_together(
     run: &Run,
     into: &[Vec<usize>],
-    found: &[Candidate],
-    chosen: &BTreeSet<usize>,
+    (found, chosen): (&[Candidate], &BTreeSet<usize>),
     model: &CostModel,
-) -> (BTreeSet<usize>, Option<Candidate>) {
+    count: Option<Count>,
+) -> Result<(BTreeSet<usize>, Option<Candidate>), ViewError> {
     let mut by_gain: Vec<usize> = chosen.iter().copied().collect();
     by_gain.sort_by(|&a, &b| found[b].gain.total_cmp(&found[a].gain).then(a.cmp(&b)));
     let (mut kept, mut all): (BTreeSet<usize>, Option<Candidate>) = (BTreeSet::new(), None);
     for at in by_gain {
         let members = all.iter().flat_map(|all| &all.members).chain(&found[at].members);
         let root = all.as_ref().map_or(found[at].root, |all| all.root);
-        let union = candidate(run, into, (root, members.copied().collect()), model);
+        let mut union = candidate(run, into, (root, members.copied().collect()), model);
+        match count {
+            Some(_) if all.is_none() => union = found[at].clone(),
+            Some(count) => count(run, std::slice::from_mut(&mut union))?,
+            None => {}
+        }
         if union.gain > all.as_ref().map_or(0.0, |all| all.gain) {
             kept.insert(at);
             all = Some(union);
         }
     }
-    (kept, all)
+    Ok((kept, all))
 }
 
 impl Plan {
     /// Puts the named set first, instead of what was found.
-    fn price(&mut self, into: &[Vec<usize>]) -> Result<(), ViewError> {
+    fn price(&mut self, into: &[Vec<usize>], count: Option<Count>) -> Result<(), ViewError> {
         if self.wish.named.is_empty() {
             return Ok(());
         }
@@ -186,13 +197,16 @@ impl Plan {
             ));
         }
         self.sets = vec![candidate(&self.run, into, (root, named), &self.wish.model)];
+        if let Some(count) = count {
+            count(&self.run, &mut self.sets)?;
+        }
         self.chosen = usize::from(self.sets[0].gain > 0.0);
         self.together = self.sets.first().filter(|set| set.gain > 0.0).cloned();
         Ok(())
     }
 
     /// What is to be known of the figures.
-    fn remark(&mut self) {
+    fn remark(&mut self, is_counted: bool) {
         if self.sets.is_empty() {
             self.notes.push(format!(
                 "no function but the first one has {} % of the steps: nothing to move",
@@ -205,10 +219,10 @@ impl Plan {
             );
         }
         let sets = &self.sets[..self.chosen];
-        if sets.iter().any(|set| set.shared > 0.1 * set.steps) {
+        if !is_counted && !self.sets.is_empty() {
             self.notes.push(
-                "shared_percent: of these steps other functions' calls have a part, too, and the \
-                 figures are estimates; `addfg cut` has them exactly"
+                "bytes_in and bytes_out are estimated from sums, and too high where one entry reads the same \
+                 in several calls; --exact counts them, and entries, by going through the run"
                     .to_owned(),
             );
         }
@@ -240,7 +254,10 @@ impl Plan {
     }
 
     /// Prices the same sets in another run; functions are matched by name.
-    pub fn compare(&mut self, other: &Run) {
+    ///
+    /// # Errors
+    /// Those of `count`.
+    pub fn compare(&mut self, other: &Run, count: Option<Count>) -> Result<(), ViewError> {
         if self.elsewhere.is_empty() {
             self.notes.retain(|note| !note.starts_with("this is one run"));
         }
@@ -256,11 +273,21 @@ impl Plan {
             let same = |at: &usize| by_name.get(&self.run.functions[*at].name[..]).copied();
             let members: BTreeSet<usize> = set.members.iter().filter_map(same).collect();
             let root = same(&set.root).or_else(|| members.first().copied())?;
-            let found = candidate(other, &into, (root, members), &self.wish.model);
-            Some(of_run(other, &found, &self.wish.model))
+            Some(candidate(other, &into, (root, members), &self.wish.model))
         };
-        let found = self.sets.iter().map(share).collect();
-        self.elsewhere.push(found);
+        let (mut found, mut places) = (Vec::new(), Vec::new());
+        for set in &self.sets {
+            places.push(share(set).map(|candidate| {
+                found.push(candidate);
+                found.len() - 1
+            }));
+        }
+        if let Some(count) = count {
+            count(other, &mut found)?;
+        }
+        let of = |at: Option<usize>| Some(of_run(other, found.get(at?)?, &self.wish.model));
+        self.elsewhere.push(places.into_iter().map(of).collect());
+        Ok(())
     }
 
     /// What moves and what that brings, in a sentence.
