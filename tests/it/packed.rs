@@ -418,6 +418,7 @@ fn random_programs_have_the_same_rows() {
             // Each takes hundreds of commands, and the runs are packed alike.
             if detail == Detail::Summary {
                 same_answers_of_parts(&packed, &rows_of);
+                same_plans(&packed, &rows_of);
             }
             passed_over += passed_over_by_questions(&packed, of_run);
         }
@@ -446,6 +447,12 @@ fn same_answers_of_parts(packed: &Path, rows_of: &Path) {
             same_answer(packed, rows_of, words);
         }
     }
+}
+
+/// Sets that are counted all at once, from the chunks.
+fn same_plans(packed: &Path, rows_of: &Path) {
+    let words = ["plan", "--exact", "--start-up", "--least", "0", "--code", "100", "--limit", "0"];
+    same_answer(packed, rows_of, &words);
 }
 
 /// What needs the events of a run, and no calls.

@@ -39,6 +39,44 @@ fn a_jpeg_decoder_moves_its_transform_and_its_colours() {
     }
 }
 
+/// What is counted is what `cut` counts of each set, whatever sums say.
+#[test]
+fn exact_figures_are_those_of_cut() {
+    let mut differ = 0;
+    for name in ["jpeg", "fir"] {
+        let db = example(name, "pairs");
+        let db = utf8(&db);
+        let plan = |words: &[&str]| {
+            let all = ["plan", db, "--limit", "0", "--least", "0", "--format", "csv"];
+            fields(&ok(&[&all, words].concat()))
+        };
+        let (estimated, counted) = (plan(&[]), plan(&["--exact"]));
+        assert!(counted.len() > 3 && counted.len() == estimated.len());
+        for row in &counted {
+            let number =
+                |at: usize| row[at].parse::<u64>().unwrap_or_else(|e| panic!("{row:?}: {e}"));
+            let cut =
+                ok(&["cut", db, &row[1], "--callees", "--show", "figures", "--format", "csv"]);
+            let figure = |name: &str| {
+                let line = cut.lines().find(|line| line.split(',').next() == Some(name)).unwrap();
+                line.split(',').nth(1).unwrap().parse::<u64>().unwrap()
+            };
+            assert_eq!(number(4), figure("entries"), "{row:?}\n{cut}");
+            // What was there before the program began is sent once, and the kernel takes some.
+            let (read, sent) = (figure("unique_bytes_in"), figure("unique_bytes_out"));
+            assert!(
+                number(6) <= read && number(6) >= figure("addresses_in").min(read),
+                "{row:?}\n{cut}"
+            );
+            assert!((sent..=sent + number(12)).contains(&number(7)), "{row:?}\n{cut}");
+            differ += usize::from(!estimated.contains(row));
+        }
+        let set = plan(&["--exact", "--set", &counted[0][1]]);
+        assert_eq!(set[0][4..8], counted[0][4..8]);
+    }
+    assert!(differ > 0, "sums knew it all");
+}
+
 /// Nobody says that bzip2 sorts.
 #[test]
 fn bzip2_moves_its_sort() {

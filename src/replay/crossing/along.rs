@@ -4,8 +4,8 @@
 use super::super::error::ReplayError;
 use super::super::places::Places;
 use super::calls::Exchanges;
-use super::members::{Call, Place, Span};
-use super::rows::{Kind, Row, in_order};
+use super::members::{Call, Ends, Place, Span};
+use super::row::{Kind, Row, in_order};
 use super::values::Values;
 use super::{Callees, Crossing, Exchanged, Finder, Members, Rule};
 use crate::analysis::origin::Origin;
@@ -190,11 +190,11 @@ impl<'a> Along<'a> {
             let values = if values { Values::read(connection)? } else { None };
             finders.push(Finder::new(connection, places, values)?);
         }
-        let members = self.each(connection, |all, rows, made| {
+        let members = self.each(connection, |all, rows, ends, made| {
             let before = Rc::new(made.before);
             finders.iter_mut().zip(all).try_for_each(|(finder, members)| {
                 finder.before = before.clone();
-                finder.window(members, rows)
+                finder.part(members, rows, ends)
             })
         })?;
         let found = members.into_iter().zip(finders);
@@ -214,9 +214,9 @@ impl<'a> Along<'a> {
     ) -> Result<Vec<Exchanged>, ReplayError> {
         let mut exchanges = Exchanges::new(connection, function, places)?;
         add_calls(connection, self.parts.ended().iter().flat_map(|ended| &ended.calls))?;
-        let members = self.each(connection, |members, rows, made| {
+        let members = self.each(connection, |members, rows, ends, made| {
             let before = Rc::new(made.before);
-            members.iter().for_each(|members| exchanges.add(members, rows, before.clone()));
+            members.iter().for_each(|members| exchanges.add(members, rows, ends, before.clone()));
             let own = made.calls.iter().filter(|(call, _)| call.function == function);
             let callers: FxHashSet<CallId> = own.filter_map(|(call, _)| call.parent).collect();
             let is_wanted = |(call, _): &&(stack::Call, u64)| {
@@ -232,7 +232,7 @@ impl<'a> Along<'a> {
     fn each(
         &self,
         connection: &Connection,
-        mut take: impl FnMut(&[Members], &[Row], Crossings) -> Result<(), ReplayError>,
+        mut take: impl FnMut(&[Members], &[Row], &Ends, Crossings) -> Result<(), ReplayError>,
     ) -> Result<Vec<Members>, ReplayError> {
         let mut all: Vec<Members> = self.rules.iter().map(|_| Members::default()).collect();
         let going_on: Vec<(CallId, Call)> =
@@ -257,7 +257,10 @@ impl<'a> Along<'a> {
             rows.extend(made.communications.iter().map(row));
             late_of(&mut late, chunk, &mut rows, &mut made.before);
             in_order(&mut rows);
-            take(&all, &rows, made)
+            let Some(ends) = all.first_mut().map(|members| members.ends(&rows)) else {
+                return Ok(());
+            };
+            take(&all, &rows, &ends, made)
         })?;
         // Those behind the last chunk that matters.
         for (members, known) in all.iter_mut().zip(&mut known) {

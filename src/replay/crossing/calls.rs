@@ -3,8 +3,8 @@
 use super::super::error::ReplayError;
 use super::super::places::Places;
 use super::exchange::Direction;
-use super::members::{EntryNumber, Members};
-use super::rows::{Kind, Row};
+use super::members::{Ends, EntryNumber, Members, Span};
+use super::row::{Kind, Row};
 use super::{Finder, Partner};
 use crate::id::{CallId, FunctionId};
 use duckdb::Connection;
@@ -43,13 +43,19 @@ impl<'a> Exchanges<'a> {
 
     /// Communications of a part of the run, in the order of their reads; `before`: steps before it, with
     /// their functions.
-    pub fn add(&mut self, members: &Members, rows: &[Row], before: Rc<FxHashMap<u64, FunctionId>>) {
+    pub fn add(
+        &mut self,
+        members: &Members,
+        rows: &[Row],
+        ends: &Ends,
+        before: Rc<FxHashMap<u64, FunctionId>>,
+    ) {
         let Exchanges { finder, own, sums } = self;
         finder.before = before;
-        for &row in rows {
+        members.crossing(rows, ends, |row, reader, writer| {
             finder.unwritten.go_to(row.read_seq);
-            finder.exchanged(members, row, *own, sums);
-        }
+            finder.exchanged(*row, reader, writer, *own, sums);
+        });
     }
 
     /// What they exchanged, all of which are entries of `members`.
@@ -64,14 +70,15 @@ impl<'a> Exchanges<'a> {
 
 impl Finder<'_> {
     /// Adds a communication to the calls that have an end of it; `own`: their function.
-    fn exchanged(&mut self, members: &Members, row: Row, own: u32, sums: &mut Sums) {
-        let Some(reader) = members.span(row.read_seq) else { return };
-        let Kind { is_register, bytes } = row.kind;
-        let (writing, writer) = row.write_seq.map_or((0, None), |seq| members.writer(seq));
-        let reading = reader.entry;
-        if reading == writing {
-            return;
-        }
+    fn exchanged(
+        &mut self,
+        row: Row,
+        reader: &Span,
+        (writing, writer): (EntryNumber, Option<FunctionId>),
+        own: u32,
+        sums: &mut Sums,
+    ) {
+        let (Kind { is_register, bytes }, reading) = (row.kind, reader.entry);
         if reading > 0 {
             let mut add = |partner, bytes| {
                 *sums.entry((reading, Direction::In, partner)).or_default() += bytes;

@@ -3,6 +3,7 @@
 use super::super::chunks::Chunks;
 use super::super::error::ReplayError;
 use super::super::window::column;
+use super::row::Row;
 use crate::id::{CallId, FunctionId, ThreadId};
 use duckdb::Connection;
 use duckdb::arrow::array::{Array, BooleanArray, Int32Array, Int64Array};
@@ -86,6 +87,19 @@ pub struct Members {
     part: (i64, i64),
     /// Of parts before it: from which step on they are of an entry, or of none.
     before: Vec<(i64, EntryNumber)>,
+}
+
+/// Where the ends of communications of a part are, whoever is in a set.
+pub(super) struct Ends {
+    /// Reading step, place of the reader's span, and of the writer's, or of its step among those of before.
+    list: Vec<(i64, u32, u32)>,
+    /// Steps before the part.
+    far: Vec<i64>,
+}
+
+impl Ends {
+    const FAR: u32 = 1 << 31;
+    const NONE: u32 = u32::MAX;
 }
 
 const CALL: &str = "function_call";
@@ -363,11 +377,62 @@ impl Members {
         }
         self.part = part;
         self.spans.extend(spans);
-        self.spans.dedup_by(|next, last| Span { start: next.start, ..*last } == *next);
+    }
+
+    /// The ends of communications of the part, for all that went on to it with the same spans.
+    pub(super) fn ends(&mut self, rows: &[Row]) -> Ends {
         self.buckets.clear();
         self.has_members.clear();
         self.shift = 0;
         self.index();
+        let mut ends = Ends { list: Vec::with_capacity(rows.len()), far: Vec::new() };
+        let mut far: FxHashMap<i64, u32> = FxHashMap::default();
+        // Of a part there are fewer spans than steps.
+        let place = |at: Option<usize>| at.map_or(Ends::NONE, |at| at as u32);
+        for row in rows {
+            let writer = match row.write_seq {
+                Some(seq) if seq < self.part.0 => {
+                    let next = ends.far.len() as u32;
+                    let at = *far.entry(seq).or_insert(next);
+                    if at == next {
+                        ends.far.push(seq);
+                    }
+                    Ends::FAR | at
+                }
+                Some(seq) => place(self.place_of(seq)),
+                None => Ends::NONE,
+            };
+            let reader = match ends.list.last() {
+                Some((last, ..)) if *last == row.read_seq => ends.list[ends.list.len() - 1].1,
+                _ => place(self.place_of(row.read_seq)),
+            };
+            ends.list.push((row.read_seq, reader, writer));
+        }
+        ends
+    }
+
+    /// Gives the communications of which an end is in the set, and not both in the same entry: each with the
+    /// span of the reader, the entry of the writer, and its function if that is known.
+    pub(super) fn crossing<'r>(
+        &self,
+        rows: &'r [Row],
+        ends: &Ends,
+        mut take: impl FnMut(&'r Row, &Span, (EntryNumber, Option<FunctionId>)),
+    ) {
+        let far: Vec<EntryNumber> = ends.far.iter().map(|seq| self.writer(*seq).0).collect();
+        for (row, &(_, reader, writer)) in rows.iter().zip(&ends.list) {
+            let Some(reader) = self.spans.get(reader as usize) else { continue };
+            let writer = match (writer, self.spans.get(writer as usize)) {
+                (Ends::NONE, _) => (0, None),
+                (_, Some(span)) => (span.entry, span.function),
+                (writer, None) => {
+                    (far.get((writer & !Ends::FAR) as usize).copied().unwrap_or(0), None)
+                }
+            };
+            if reader.entry != writer.0 {
+                take(row, reader, writer);
+            }
+        }
     }
 
     fn read_spans(
@@ -440,11 +505,17 @@ impl Members {
     /// The span of a step; None before the first.
     #[inline]
     pub fn span(&self, seq: i64) -> Option<&Span> {
+        self.spans.get(self.place_of(seq)?)
+    }
+
+    #[inline]
+    fn place_of(&self, seq: i64) -> Option<usize> {
         let bucket = self.bucket(seq);
         let low = *self.buckets.get(bucket.min(self.buckets.len().checked_sub(1)?))?;
         let high = self.buckets.get(bucket + 1).map_or(self.spans.len(), |at| at + 1);
         let behind = self.spans[low..high].partition_point(|span| span.start <= seq);
-        self.spans.get((low + behind).checked_sub(1)?).filter(|span| span.start <= seq)
+        let at = (low + behind).checked_sub(1)?;
+        self.spans.get(at).filter(|span| span.start <= seq).map(|_| at)
     }
 
     /// The entry of a step, or the function outside of the set, if that is known.

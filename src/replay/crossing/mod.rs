@@ -12,6 +12,7 @@ mod exchange;
 mod members;
 mod nodes;
 mod outside;
+mod row;
 mod rows;
 mod values;
 
@@ -29,8 +30,8 @@ use super::places::{ByPage, Places};
 use crate::id::{FunctionId, ProcessId, ThreadId};
 use duckdb::Connection;
 use exchange::{Crossed, Place};
-use members::{EntryNumber, Span};
-use rows::{Kind, Row};
+use members::{Ends, EntryNumber, Span};
+use row::{Kind, Row};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use values::Values;
@@ -246,15 +247,18 @@ impl Finder<'_> {
         self.function(function)
     }
 
-    fn row(&mut self, members: &Members, row: Row, reader: Option<&Span>) {
-        let (writing, writer) = row.write_seq.map_or((0, None), |seq| members.writer(seq));
-        let reading = reader.map_or(0, |span| span.entry);
-        let (Some(reader), true) = (reader, reading > 0 || writing > 0) else { return };
+    /// One that crosses, with its reader and the entry of its writer, or what is known of its function.
+    fn row(
+        &mut self,
+        members: &Members,
+        row: Row,
+        reader: &Span,
+        (writing, writer): (EntryNumber, Option<FunctionId>),
+    ) {
+        let reading = reader.entry;
         let Kind { is_register, bytes } = row.kind;
         if reading > 0 && writing > 0 {
-            if reading != writing {
-                self.entries[reading as usize - 1].kept += bytes;
-            }
+            self.entries[reading as usize - 1].kept += bytes;
             return;
         }
         let place = self.place(is_register, reader);
@@ -349,9 +353,7 @@ impl Finder<'_> {
 
     /// Communications of a window, in the order of their reads.
     fn window(&mut self, members: &Members, rows: &[Row]) -> Result<(), ReplayError> {
-        let resent = self.values.is_some().then_some(0);
-        let none = Exchange { resent_in: resent, resent_out: resent, ..Exchange::default() };
-        self.entries.resize(members.entries.len(), none);
+        self.count_entries(members);
         let mut reader: Option<(i64, Option<Span>)> = None;
         for &row in rows {
             let span = match reader {
@@ -362,8 +364,32 @@ impl Finder<'_> {
                 }
             };
             reader = Some((row.read_seq, span));
-            self.row(members, row, span.as_ref());
+            let writer = row.write_seq.map_or((0, None), |seq| members.writer(seq));
+            if let Some(span) = span.filter(|span| span.entry != writer.0) {
+                self.row(members, row, &span, writer);
+            }
         }
+        self.look_up_values()
+    }
+
+    /// The same of a part of the run.
+    fn part(&mut self, members: &Members, rows: &[Row], ends: &Ends) -> Result<(), ReplayError> {
+        self.count_entries(members);
+        members.crossing(rows, ends, |row, reader, writer| {
+            self.unwritten.go_to(row.read_seq);
+            self.row(members, *row, reader, writer);
+        });
+        self.look_up_values()
+    }
+
+    /// Each entry has its figures, whether anything crosses or not.
+    fn count_entries(&mut self, members: &Members) {
+        let resent = self.values.is_some().then_some(0);
+        let none = Exchange { resent_in: resent, resent_out: resent, ..Exchange::default() };
+        self.entries.resize(members.entries.len(), none);
+    }
+
+    fn look_up_values(&mut self) -> Result<(), ReplayError> {
         match &mut self.values {
             Some(values) if values.are_many() => values.settle(&mut self.entries),
             _ => Ok(()),
@@ -424,8 +450,7 @@ pub fn crossing(
     stored: Stored,
 ) -> Result<Crossing, ReplayError> {
     let mut finder = Finder::new(connection, places, Values::read(connection)?)?;
-    // Each entry has its figures, whether anything crosses or not.
-    finder.window(members, &[])?;
+    finder.count_entries(members);
     stored.windows(members, |rows| finder.window(members, rows))?;
     finder.finish()
 }

@@ -4,7 +4,7 @@
 
 use super::super::error::ReplayError;
 use super::members::EntryNumber;
-use super::rows::{Kind, Row};
+use super::row::{Kind, Row};
 use super::{Crossed, Members, Place, Side, Stored, Sum};
 use crate::id::{FunctionId, ProcessId, ThreadId};
 use duckdb::Connection;

@@ -163,16 +163,31 @@ fn gaining_together(
     let mut by_gain: Vec<usize> = chosen.iter().copied().collect();
     by_gain.sort_by(|&a, &b| found[b].gain.total_cmp(&found[a].gain).then(a.cmp(&b)));
     let (mut kept, mut all): (BTreeSet<usize>, Option<Candidate>) = (BTreeSet::new(), None);
-    for at in by_gain {
-        let members = all.iter().flat_map(|all| &all.members).chain(&found[at].members);
-        let root = all.as_ref().map_or(found[at].root, |all| all.root);
-        let mut union = candidate(run, into, (root, members.copied().collect()), model);
-        match count {
-            Some(_) if all.is_none() => union = found[at].clone(),
-            Some(count) => count(run, std::slice::from_mut(&mut union))?,
-            None => {}
+    let mut left = &by_gain[..];
+    while let Some(first) = left.first() {
+        let root = all.as_ref().map_or(found[*first].root, |all| all.root);
+        let mut members = all.as_ref().map(|all| all.members.clone()).unwrap_or_default();
+        // As long as each gains, they are counted in one pass.
+        let union = |at: &usize| {
+            members.extend(&found[*at].members);
+            candidate(run, into, (root, members.clone()), model)
+        };
+        let mut unions: Vec<Candidate> = left.iter().map(union).collect();
+        if let Some(count) = count {
+            let known = usize::from(all.is_none());
+            if known > 0 {
+                unions[0] = found[*first].clone();
+            }
+            if unions.len() > known {
+                count(run, &mut unions[known..])?;
+            }
         }
-        if union.gain > all.as_ref().map_or(0.0, |all| all.gain) {
+        for union in unions {
+            let (at, more) = (left[0], &left[1..]);
+            left = more;
+            if union.gain <= all.as_ref().map_or(0.0, |all| all.gain) {
+                break;
+            }
             kept.insert(at);
             all = Some(union);
         }
