@@ -74,6 +74,9 @@ pub(super) fn is_in(list: &[bool], function: FunctionId) -> bool {
 /// Bytes that are looked up at once.
 const LINE: u64 = 64;
 
+/// Bytes of one version, at most.
+const MOST: u64 = 1 << 16;
+
 /// By number of a line, for each byte: a place among the writers, from 1.
 type Lines = FxHashMap<u64, Box<[u32; LINE as usize]>>;
 
@@ -144,9 +147,10 @@ pub(super) struct Glance<'a> {
 impl Glance<'_> {
     /// None: it takes more than a look.
     pub fn chunk(&self, state: &State, runs: &Runs, functions: &[FunctionId]) -> Option<Crossings> {
+        let (of, code) = (&self.whose.of, &self.whose.with_what_follows);
         let is_of = |cell: &Cell| {
-            states::function(cell, functions)
-                .is_some_and(|function| is_in(&self.whose.of, function))
+            let function = states::function(cell, functions);
+            function.is_some_and(|function| is_in(of, function) || is_in(code, function))
         };
         let saves = || state.threads.iter().flat_map(|t| &t.frames).flat_map(|f| &f.saves);
         if saves().flat_map(|save| &save.pieces).any(|(_, cell, _)| is_of(cell)) {
@@ -164,6 +168,10 @@ impl Glance<'_> {
             writers: Vec::new(),
         };
         for (address, bytes, cell) in state.memory.iter().filter(|(.., cell)| is_of(cell)) {
+            // No instruction writes as much at once.
+            if *bytes > MOST {
+                return None;
+            }
             let plain = cell.actor & (Cell::SAVE | Cell::SLOT) == 0;
             memory.add(*address, *bytes, (access(cell.write)?, plain));
         }

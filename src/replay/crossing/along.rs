@@ -156,6 +156,10 @@ impl<'a> Along<'a> {
         connection: &Connection,
         ends_late: Vec<(CallId, usize)>,
     ) -> Result<(), ReplayError> {
+        let has_sets = self.rules.iter().any(|rule| matches!(rule, Rule::Set(..)));
+        if ends_late.is_empty() || !has_sets {
+            return Ok(());
+        }
         let chunks: BTreeSet<usize> = ends_late.iter().map(|(_, at)| *at).collect();
         let chunks: Vec<usize> = chunks.into_iter().collect();
         let in_chunks = self.parts.calls(connection, &chunks)?;
