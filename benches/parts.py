@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times questions about parts of long runs, as a Markdown table on standard output.
 
-    benches/parts.py [--decodes N] [--bytes N] [--rounds N] [--only NAME,...]
+    benches/parts.py [--decodes N] [--bytes N] [--rounds N] [--only NAME,...] [--questions WORD,...]
 
 Records programs at detail summary: the JPEG decoder of examples/ that decodes N times, bzip2 that compresses N bytes, CPython
 that does a loop N times. Each question is asked of a cold, a middle and a hot function (some 0.001 % and 1 % of the steps, and
@@ -83,6 +83,7 @@ def main():
     parser.add_argument("--bytes", type=int, default=2000000)
     parser.add_argument("--rounds", type=int, default=1200000)
     parser.add_argument("--only", type=lambda text: text.split(","), help="names of programs")
+    parser.add_argument("--questions", type=lambda text: text.split(","), help="first words of questions: the others are left out")
     options = parser.parse_args()
     folder = tempfile.mkdtemp()
     os.chdir(folder)
@@ -91,12 +92,12 @@ def main():
     try:
         for name, command in programs(options):
             if not options.only or name in options.only:
-                measure(name, command)
+                measure(name, command, options.questions)
     finally:
         shutil.rmtree(folder)
 
 
-def measure(name, command):
+def measure(name, command, questions):
     db = f"{name}.duckdb"
     callgrind = run(["valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command])[1]
     record = run([ADDFG, "record", "-q", "--detail", "summary", "-o", db, "--", *command])[1]
@@ -108,12 +109,16 @@ def measure(name, command):
     known = [name, f"{steps / 1e6:.0f}", f"{callgrind:.1f} s", f"{record:.1f} s", size, f"{first:.1f} s"]
 
     def row(question, commands):
+        if questions and question.strip("`").split()[0] not in questions:
+            return
         took = [f"{run([ADDFG, *words])[1]:.1f} s" if words else "" for words in commands]
         print("| " + " | ".join([*known, question, *took]) + " |", flush=True)
         known[:] = [""] * len(known)
 
     row("`flows`", [["flows", db, giver, name, "--limit", "100"] if giver else None for _, name, giver in chosen])
     row("`cut`", [["cut", db, name] for _, name, _ in chosen])
+    row("`cut --callees`", [["cut", db, name, "--callees"] for _, name, _ in chosen])
+    row("`plan --exact`", [["plan", db, "--exact"], None, None])
     row("`instances`", [["instances", db, name, "--limit", "100"] for _, name, _ in chosen])
     row("`loops --functions`", [["loops", db, "--functions", name] for _, name, _ in chosen])
     places = [str(steps * tenth // 10) for tenth in (1, 5, 9)]

@@ -115,14 +115,15 @@ impl Crosser<'_> {
 
     /// Keeps the communications of which an end may be of the functions.
     fn keep(&self, chunk: &Chunk, stretches: &[Stretch], rows: &mut Vec<Communication>) {
-        let steps = (chunk.last - chunk.first + 1) as usize;
+        // As many as were unpacked, whatever the database says of the chunk.
+        let steps = (self.replayed.pass.next_seq() - chunk.first) as usize;
         let mut is_of = vec![false; steps];
+        let place = |seq: u64| ((seq.saturating_sub(chunk.first)) as usize).min(steps);
         let mut stretches = stretches.iter().peekable();
         while let Some(stretch) = stretches.next() {
             if is_in(&self.whose.of, stretch.function) {
-                let end =
-                    stretches.peek().map_or(steps, |next| (next.first - chunk.first) as usize);
-                is_of[(stretch.first - chunk.first) as usize..end].fill(true);
+                let end = stretches.peek().map_or(steps, |next| place(next.first));
+                is_of[place(stretch.first).min(end)..end].fill(true);
             }
         }
         let is_of = |seq: u64| is_of.get((seq - chunk.first) as usize).copied().unwrap_or(false);

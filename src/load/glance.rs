@@ -304,3 +304,189 @@ impl Found<'_> {
         Crossings { calls: Vec::new(), stretches, communications, before: FxHashMap::default() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::analysis::access::Insn;
+    use crate::analysis::state::{FrameState, SaveState, ThreadState};
+    use crate::event::{BlockStep, InsnDef, Isa, KernelAccess, SystemCall};
+    use crate::id::InstructionId;
+    use crate::isa::{Decoded, Expr, MemOperand, RegAccess};
+    use crate::store::run_code::FunctionTraits;
+
+    /// Instructions: of function 1, of function 2 (a load, a store, a load of a return address, a read of a register),
+    /// of function 3, in whose code others may run. Each is a block, but for the last: a load and a store in one step.
+    fn code() -> RunCode {
+        let insn = |at: usize, function: usize, memory: Vec<MemOperand>, reads: Vec<RegAccess>| {
+            let def = InsnDef { address: 16 * at as u64, size: 4, ..InsnDef::default() };
+            let decoded = Decoded { memory, reads, ..Decoded::unknown(4) };
+            Insn { def, decoded, function: FunctionId::at(function), copies: false }
+        };
+        let operand = |is_write, size| MemOperand::plain(is_write, size, Expr::Unknown);
+        let control = MemOperand { control: true, ..operand(false, 8) };
+        let register = RegAccess { span: RegSpan { offset: 4, size: 4 }, control: false };
+        let both = vec![operand(false, 8), operand(true, 8)];
+        let shape = |operand: u8, of: &MemOperand| MemShape {
+            is_write: of.is_write,
+            size: of.size,
+            operand,
+        };
+        let insns = vec![
+            insn(0, 0, Vec::new(), Vec::new()),
+            insn(1, 1, vec![operand(false, 8)], Vec::new()),
+            insn(2, 1, vec![operand(true, 4)], Vec::new()),
+            insn(3, 1, vec![control], Vec::new()),
+            insn(4, 1, Vec::new(), vec![register]),
+            insn(5, 2, vec![operand(false, 8)], Vec::new()),
+            insn(6, 1, both, Vec::new()),
+        ];
+        let block = |(i, insn): (usize, &Insn)| {
+            let all = &insn.decoded.memory;
+            let mem: Vec<MemShape> = (0..).zip(all).map(|(at, of)| shape(at, of)).collect();
+            let step = BlockStep { insn: i as u32, executed: true, mem: mem.len() as u16 };
+            // A step before it that accesses nothing.
+            let steps = vec![BlockStep { insn: 0, executed: true, mem: 0 }, step];
+            BlockDef { steps, mem }
+        };
+        let blocks = insns.iter().enumerate().map(block).collect();
+        RunCode {
+            isa: Isa::X86_64,
+            sections: Vec::new(),
+            placed: Vec::new(),
+            names: Vec::new(),
+            first_stack_pointers: vec![None],
+            first_threads: Vec::new(),
+            functions: vec![FunctionTraits { stub: false, through: false }; 3],
+            insns,
+            blocks,
+        }
+    }
+
+    /// A version that the first instruction wrote.
+    fn cell(seq: u64, ordinal: u64) -> Cell {
+        let call = CallId::new(7).expect("not 0");
+        Cell::written(seq << 16 | ordinal, call, InstructionId::FIRST.into())
+    }
+
+    /// Bytes from 0x1000 on: 8 of step 5, 8 of step 6.
+    fn state() -> State {
+        let memory = vec![(0x1000, 8, cell(5, 0)), (0x1008, 8, cell(6, 1))];
+        let threads = vec![ThreadState::default()];
+        State { memory, threads, ..State::default() }
+    }
+
+    /// From step 101 on: blocks with the addresses of their accesses.
+    fn runs(of: &[(u32, &[u64])]) -> Runs {
+        let mut runs = Runs { address_at: vec![0], ..Runs::default() };
+        for (i, (block, addresses)) in of.iter().enumerate() {
+            runs.start.push(101 + 2 * i as u64);
+            runs.thread.push(0);
+            runs.block.push(*block);
+            runs.address.extend(*addresses);
+            runs.address_at.push(runs.address.len());
+        }
+        runs
+    }
+
+    /// Reading and writing steps, address and bytes; None: a look is not enough.
+    fn seen(state: &State, runs: &Runs) -> Option<Vec<(u64, u64, u64, u32)>> {
+        let code = code();
+        let functions: Vec<FunctionId> = code.insns.iter().map(|insn| insn.function).collect();
+        let whose = Whose {
+            of: vec![true, false, false],
+            is_stub: vec![false; 3],
+            with_what_follows: vec![true, false, false],
+            is_entered: vec![false, false, true],
+        };
+        let found = Glance { code: &code, whose: &whose }.chunk(state, runs, &functions)?;
+        let row = |row: &Communication| match row.write {
+            Origin::Step(write) => (row.read.seq.get(), write.seq.get(), row.address, row.bytes),
+            Origin::Source(_) => panic!("a source"),
+        };
+        let of_two = |s: &Stretch| s.function == FunctionId::at(1) && s.call.is_none();
+        assert!(found.calls.is_empty() && found.stretches.iter().all(of_two));
+        Some(found.communications.iter().map(row).collect())
+    }
+
+    #[test]
+    fn reads_have_the_writers_that_the_chunk_began_with() {
+        let of = |of: &[(u32, &[u64])]| seen(&state(), &runs(of));
+        assert_eq!(of(&[]), Some(vec![]));
+        // The second step of a block reads; two versions are two communications; what nobody wrote is none.
+        assert_eq!(of(&[(1, &[0x1000])]), Some(vec![(102, 5, 0x1000, 8)]));
+        let two = vec![(104, 5, 0x1004, 4), (104, 6, 0x1008, 4)];
+        assert_eq!(of(&[(0, &[]), (1, &[0x1004])]), Some(two));
+        assert_eq!(of(&[(1, &[0xffc]), (1, &[0x1010])]), Some(vec![(102, 5, 0x1000, 4)]));
+        assert_eq!(of(&[(1, &[0x2000]), (1, &[0xff8])]), Some(vec![]));
+        // What is overwritten is another's; a step reads before it writes.
+        let rest = vec![(104, 5, 0x1000, 2), (104, 5, 0x1006, 2)];
+        assert_eq!(of(&[(2, &[0x1002]), (1, &[0x1000])]), Some(rest));
+        let first = vec![(102, 5, 0x1000, 8)];
+        assert_eq!(of(&[(6, &[0x1000, 0x1000]), (1, &[0x1000])]), Some(first));
+    }
+
+    #[test]
+    fn what_is_more_than_a_read_takes_a_pass() {
+        let of = |state: &State, of: &[(u32, &[u64])]| seen(state, &runs(of));
+        // A return address, and code that may run in a call of another function: where they meet such bytes.
+        for block in [3, 5] {
+            assert_eq!(of(&state(), &[(block, &[0x1000])]), None);
+            assert_eq!(of(&state(), &[(block, &[0x1010])]), Some(vec![]));
+        }
+        // Registers that hold what the function wrote, where they are read.
+        let mut held = state();
+        held.threads[0].registers = vec![(RegSpan { offset: 0, size: 8 }, cell(9, 0))];
+        assert_eq!(of(&held, &[(4, &[])]), None);
+        assert_eq!(of(&held, &[(1, &[0x1010])]), Some(vec![]));
+        held.threads[0].registers[0].0 = RegSpan { offset: 8, size: 8 };
+        assert_eq!(of(&held, &[(4, &[])]), Some(vec![]));
+        // A save whose slot is read, and one of what the function wrote.
+        let mut slot = state();
+        slot.memory[0].2.actor |= Cell::SAVE;
+        assert_eq!(of(&slot, &[(1, &[0x1000])]), None);
+        assert_eq!(of(&slot, &[(1, &[0x1008])]), Some(vec![(102, 6, 0x1008, 8)]));
+        let register = RegSpan { offset: 0, size: 4 };
+        let store = crate::analysis::saves::Store {
+            call: CallId::FIRST,
+            register,
+            address: 0x1008,
+            access: 1,
+            read: 0,
+            actor: InstructionId::FIRST.into(),
+            value: None,
+            kept: false,
+            framed: false,
+            across: 0,
+        };
+        let save = |pieces| SaveState { store, pieces, left: 0 };
+        let with = |save| {
+            let (call, function) = (CallId::FIRST, FunctionId::at(1));
+            let token = crate::analysis::transfer::End::Exception;
+            let frame = FrameState { call, function, token, saves: vec![save] };
+            let mut state = state();
+            state.threads[0].frames = vec![frame];
+            state
+        };
+        assert_eq!(of(&with(save(Vec::new())), &[(1, &[0x1008])]), None);
+        assert_eq!(of(&with(save(Vec::new())), &[(1, &[0x1000])]), Some(vec![(102, 5, 0x1000, 8)]));
+        assert_eq!(of(&with(save(vec![(register, cell(9, 0), 1)])), &[]), None);
+    }
+
+    #[test]
+    fn the_kernel_takes_a_pass_where_it_meets_such_bytes() {
+        let with = |event: Event| seen(&state(), &Runs { events: vec![(0, event)], ..runs(&[]) });
+        let call = |address, bytes, is_write| {
+            let accesses = vec![KernelAccess { is_write, address, bytes, source: None }];
+            Event::SystemCall(Box::new(SystemCall { accesses, ..SystemCall::default() }))
+        };
+        for is_write in [false, true] {
+            assert_eq!(with(call(0x100f, 1, is_write)), None);
+            assert_eq!(with(call(0x2000, 64, is_write)), Some(vec![]));
+            assert_eq!(with(call(0x2000, u64::MAX, is_write)), None);
+        }
+        assert_eq!(with(Event::ImageUnmap { address: 0x1000, bytes: 16 }), None);
+        assert_eq!(with(Event::Free { thread: 0, address: 0x1000 }), Some(vec![]));
+    }
+}

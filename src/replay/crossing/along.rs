@@ -1,7 +1,7 @@
 //! The same of a packed run, chunk by chunk of those that matter: each is gone through alone, and nothing
 //! is kept of it but who was in the set.
 
-use super::super::error::ReplayError;
+use super::super::error::{ReplayError, dense};
 use super::super::places::Places;
 use super::calls::Exchanges;
 use super::members::{Call, Ends, Place, Span};
@@ -101,10 +101,12 @@ impl<'a> Along<'a> {
         for (at, ended) in self.parts.ended().iter().enumerate() {
             let first = self.parts.chunks().get(at).map_or(0, |chunk| chunk.first.cast_signed());
             for (call, _) in &ended.calls {
-                if is_met.range(self.parts.of_call(call.call)..=at).next().is_some() {
+                let begun = self.parts.of_call(call.call).min(at);
+                if is_met.range(begun..=at).next().is_some() {
                     wanted.push(call.call);
                 }
-                let is_over = call.ending != Ending::Open && seq(call.end.seq) + 1 < first;
+                let is_over =
+                    call.ending != Ending::Open && seq(call.end.seq).saturating_add(1) < first;
                 let (of, stubs) = &self.of;
                 if is_over && (of.contains(&call.function) || stubs.contains(&call.function)) {
                     ends_late.push((call.call, at));
@@ -253,7 +255,7 @@ impl<'a> Along<'a> {
             let chunk = &self.parts.chunks()[at];
             let part = (chunk.first.cast_signed(), chunk.last.cast_signed());
             for (members, known) in all.iter_mut().zip(&mut known) {
-                let own = known.chunk(members, &made.calls, self.calls_up_to(at));
+                let own = known.chunk(members, &made.calls, self.calls_up_to(at))?;
                 let span = |stretch: &Stretch| known.span(&own, stretch);
                 members.go_on(part, made.stretches.iter().map(span));
             }
@@ -268,7 +270,7 @@ impl<'a> Along<'a> {
         })?;
         // Those behind the last chunk that matters.
         for (members, known) in all.iter_mut().zip(&mut known) {
-            known.chunk(members, &[], u32::MAX);
+            known.chunk(members, &[], u32::MAX)?;
         }
         Ok(all)
     }
@@ -353,10 +355,15 @@ impl Own {
 
 impl Known<'_> {
     /// Places the calls of a chunk, and those up to a number that go on into another one.
-    fn chunk(&mut self, members: &mut Members, calls: &[(stack::Call, u64)], up_to: u32) -> Own {
+    fn chunk(
+        &mut self,
+        members: &mut Members,
+        calls: &[(stack::Call, u64)],
+        up_to: u32,
+    ) -> Result<Own, ReplayError> {
         let number = |call: Option<&(stack::Call, u64)>| call.map_or(0, |call| call.0.call.get());
         let (first, last) = (number(calls.first()), number(calls.last()));
-        // The pass gives no more numbers than there are steps in a chunk.
+        dense((last - first) as usize, calls.len(), "call")?;
         let mut own = Own { first, places: vec![None; (last - first) as usize + 1] };
         let mut calls = calls.iter().peekable();
         loop {
@@ -372,7 +379,7 @@ impl Known<'_> {
                     own.places[(call.call.get() - first) as usize] = Some((place, call.function));
                 }
             } else {
-                return own;
+                return Ok(own);
             }
         }
     }
