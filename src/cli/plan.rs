@@ -7,7 +7,9 @@ use crate::store::open::Trust;
 use crate::views::library::ensure_traffic;
 use crate::views::needs::{Need, require};
 use crate::views::plan::memories::{self, MemoryCost};
-use crate::views::plan::{self, Candidate, CostModel, Count, Plan, Run, Told, Wish, cost, exact};
+use crate::views::plan::{
+    self, Candidate, CostModel, Count, Parts, Plan, Run, Told, Wish, cost, exact,
+};
 use crate::views::{ViewError, cut, rows};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -131,30 +133,42 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let counts = |run: &Run, sets: &mut [Candidate]| exact::count(&db, run, sets, &model);
         plan.compare(&read(&db, &args.memory_cost)?, args.exact.then_some(&counts as Count))?;
     }
+    let mut parts = None;
+    if let Some(number) = args.parts {
+        let run = read(&db, &args.memory_cost)?.folded(&db, &model)?;
+        let cut = plan.parts(&run, number.into(), f64::from(args.slack) / 100.0);
+        parts = Some((run, cut));
+    }
     match args.output {
-        Some(_) => draw(&plan, &args, &db),
-        None => tell(&plan, &args, &db),
+        Some(_) => draw(&plan, parts.as_ref(), &args, &db),
+        None => tell(&plan, parts.as_ref(), &args, &db),
     }
 }
 
-fn draw(plan: &Plan, args: &Args, db: &duckdb::Connection) -> anyhow::Result<ExitCode> {
+fn draw(
+    plan: &Plan,
+    parts: Option<&(Run, Parts)>,
+    args: &Args,
+    db: &duckdb::Connection,
+) -> anyhow::Result<ExitCode> {
     let renderer = pictures::renderer(None, args.output.as_deref())?;
-    let mut graph = match args.parts {
+    let mut graph = match parts {
         None => plan.picture(args.top),
-        Some(number) => {
-            let parts = plan.parts(number.into(), f64::from(args.slack) / 100.0);
-            plan.picture_of_parts(&parts, args.top)
-        }
+        Some((run, parts)) => plan.picture_of_parts(run, parts, args.top),
     };
     graph.problems = crate::query::problems(db)?;
     pictures::draw(&graph, renderer, args.output.clone())
 }
 
-fn tell(plan: &Plan, args: &Args, db: &duckdb::Connection) -> anyhow::Result<ExitCode> {
+fn tell(
+    plan: &Plan,
+    parts: Option<&(Run, Parts)>,
+    args: &Args,
+    db: &duckdb::Connection,
+) -> anyhow::Result<ExitCode> {
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let mut out = std::io::BufWriter::new(super::output::stdout());
-    let parts = args.parts.map(|n| plan.parts(n.into(), f64::from(args.slack) / 100.0));
-    let told = match (args.show, args.format, &parts) {
+    let told = match (args.show, args.format, parts) {
         (Some(told), ..) => vec![told],
         (None, RowFormat::Table, Some(_)) => vec![Told::Parts, Told::Between],
         (None, _, Some(_)) => vec![Told::Parts],
@@ -188,18 +202,19 @@ fn tell(plan: &Plan, args: &Args, db: &duckdb::Connection) -> anyhow::Result<Exi
                 plan::loops::write(&loops, run, limit, args.format, &mut out)?;
             }
             Told::Parts => {
-                let parts = parts.as_ref().ok_or_else(missing)?;
+                let (run, parts) = parts.ok_or_else(missing)?;
                 if args.format == RowFormat::Table {
-                    writeln!(out, "{}\n", parts.headline(&plan.run, &plan.model()))?;
+                    writeln!(out, "{}\n", parts.headline(run, &plan.model()))?;
                 }
-                parts.write(&plan.run, args.format, &mut out)?;
+                parts.write(run, args.format, &mut out)?;
+                parts.copies(run).into_iter().for_each(|text| say!("addfg: {text}"));
                 if !args.start_up {
                     let left_out = plan.run.start_up.left_out("--start-up");
                     left_out.into_iter().for_each(|text| say!("addfg: {text}"));
                 }
             }
             Told::Between => {
-                parts.as_ref().ok_or_else(missing)?.write_between(args.format, &mut out)?;
+                parts.ok_or_else(missing)?.1.write_between(args.format, &mut out)?;
             }
         }
     }

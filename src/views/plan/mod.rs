@@ -5,6 +5,7 @@ mod candidate;
 pub mod cost;
 pub mod exact;
 mod figures;
+mod fold;
 pub mod loops;
 pub mod memories;
 mod partition;
@@ -15,5 +16,6 @@ mod sets;
 
 pub use candidate::{Candidate, Count};
 pub use cost::CostModel;
+pub use parts::Parts;
 pub use run::Run;
 pub use sets::{Plan, Told, Wish, plan};

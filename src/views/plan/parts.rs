@@ -4,8 +4,9 @@ use super::cost::CostModel;
 use super::figures::tenths;
 use super::partition::{Weighted, partition};
 use super::run::{Flow, Run};
+use crate::graph::short_name;
 use crate::render::rows::{RowFormat, RowWriter, shown_names, word};
-use crate::text::{human_bytes, human_count};
+use crate::text::{human_bytes, human_count, visible};
 use duckdb::types::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,9 @@ use std::io::Write;
 pub struct Part {
     /// Functions, those with the most steps first.
     pub functions: Vec<usize>,
+    /// How many more it has a copy of.
+    pub copies: usize,
+    /// With those of copies that are for it.
     pub steps: u64,
     pub instructions: u64,
 }
@@ -37,6 +41,8 @@ pub struct Parts {
     /// By function; None for pseudo-functions, and what is left out.
     pub of: Vec<Option<usize>>,
     pub between: BTreeMap<(usize, usize, crate::graph::Via), Crossed>,
+    /// Functions that each part which needs them has a copy of.
+    pub copied: Vec<usize>,
     /// Calls from part to part.
     pub calls: BTreeMap<(usize, usize), u64>,
     /// No cut costs less.
@@ -58,7 +64,9 @@ pub fn parts(
     (number, slack): (usize, f64),
     model: &CostModel,
 ) -> Parts {
-    let is_cut = |at: &usize| !run.functions[*at].is_pseudo && !without.contains(at);
+    let is_cut = |at: &usize| {
+        !run.functions[*at].is_pseudo && !without.contains(at) && !run.copies.contains_key(at)
+    };
     let ran: Vec<usize> = (0..run.functions.len()).filter(is_cut).collect();
     let mut node = vec![None; run.functions.len()];
     ran.iter().enumerate().for_each(|(i, &at)| node[at] = Some(i));
@@ -92,12 +100,21 @@ pub fn parts(
         of: vec![None; run.functions.len()],
         parts: made,
         between: BTreeMap::new(),
+        copied: Vec::new(),
         calls: BTreeMap::new(),
         is_exact: found.is_exact,
         sending: found.cut as f64 / 1e12,
     };
     for (number, part) in all.parts.iter().enumerate() {
         part.functions.iter().for_each(|&at| all.of[at] = Some(number));
+    }
+    for (&copy, users) in &run.copies {
+        let users: BTreeSet<usize> = users.keys().filter_map(|&of| all.of[of]).collect();
+        all.copied.extend((!users.is_empty()).then_some(copy));
+        for part in users {
+            all.parts[part].copies += 1;
+            all.parts[part].instructions += run.functions[copy].instructions;
+        }
     }
     all.add_up(run);
     all
@@ -122,6 +139,23 @@ impl Parts {
                 *self.calls.entry((from, to)).or_default() += call.calls;
             }
         }
+    }
+
+    /// What is in several parts, in a sentence; None: nothing.
+    pub fn copies(&self, run: &Run) -> Option<String> {
+        let mut list = self.copied.clone();
+        let users = |at: &usize| run.copies[at].values().sum::<u64>();
+        list.sort_by_key(|at| (Reverse(users(at)), *at));
+        let first = list.iter().take(4).map(|&at| short_name(&run.functions[at].name));
+        let first: Vec<String> = first.map(|name| visible(&name).into_owned()).collect();
+        let more = list.len().checked_sub(first.len()).filter(|more| *more > 0);
+        let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
+        (!list.is_empty()).then(|| {
+            format!(
+                "each part has its own copy of short functions that several call: {}{more}",
+                first.join(", ")
+            )
+        })
     }
 
     /// How it is cut, in a sentence.
@@ -150,8 +184,15 @@ impl Parts {
     }
 
     pub fn write(&self, run: &Run, format: RowFormat, out: &mut dyn Write) -> std::io::Result<u64> {
-        let columns =
-            ["part", "functions", "steps", "percent_steps", "instructions", "with_most_steps"];
+        let columns = [
+            "part",
+            "functions",
+            "copies",
+            "steps",
+            "percent_steps",
+            "instructions",
+            "with_most_steps",
+        ];
         let mut rows = RowWriter::new(&columns, format, out)?;
         let most = |part: &Part| part.functions.iter().take(4).copied().collect::<Vec<usize>>();
         let named = self.parts.iter().flat_map(most).map(|at| run.functions[at].name.clone());
@@ -167,6 +208,7 @@ impl Parts {
             rows.row(&[
                 Value::UBigInt(number as u64 + 1),
                 Value::UBigInt(part.functions.len() as u64),
+                Value::UBigInt(part.copies as u64),
                 Value::UBigInt(part.steps),
                 tenths(100.0 * part.steps as f64 / run.steps.max(1) as f64),
                 Value::UBigInt(part.instructions),

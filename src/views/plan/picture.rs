@@ -33,17 +33,18 @@ impl Plan {
     }
 
     /// A frame for each part.
-    pub fn picture_of_parts(&self, parts: &Parts, top: usize) -> Graph {
-        let share = |steps: u64| 100.0 * steps as f64 / self.run.steps.max(1) as f64;
+    pub fn picture_of_parts(&self, run: &Run, parts: &Parts, top: usize) -> Graph {
+        let share = |steps: u64| 100.0 * steps as f64 / run.steps.max(1) as f64;
         let names: Vec<String> = parts
             .parts
             .iter()
             .enumerate()
             .map(|(i, part)| format!("part {}: {:.0} % of the steps", i + 1, share(part.steps)))
             .collect();
-        let mut graph = framed(&self.run, &parts.of, &names, top);
+        let mut graph = framed(run, &parts.of, &names, top);
         graph.title = Some("Parts, with the bytes that each call reads once,".into());
-        graph.notes.push(parts.headline(&self.run, &self.model()));
+        graph.notes.push(parts.headline(run, &self.model()));
+        graph.notes.extend(parts.copies(run));
         graph
     }
 }

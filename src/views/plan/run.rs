@@ -78,11 +78,11 @@ pub struct Call {
 }
 
 /// A chain of calls; by index.
-struct Context {
-    parent: Option<usize>,
-    function: usize,
+pub(super) struct Context {
+    pub(super) parent: Option<usize>,
+    pub(super) function: usize,
     /// Its own.
-    steps: u64,
+    pub(super) steps: u64,
 }
 
 /// The sums of a run.
@@ -92,7 +92,10 @@ pub struct Run {
     pub flows: Vec<Flow>,
     pub calls: Vec<Call>,
     /// Callers come before what they call.
-    contexts: Vec<Context>,
+    pub(super) contexts: Vec<Context>,
+    context_ids: BTreeMap<i64, usize>,
+    /// Functions that are on each core that needs them, with those for whom they work, see [`Run::folded`].
+    pub copies: BTreeMap<usize, BTreeMap<usize, u64>>,
     /// Functions that nothing of the run called, and how often they began.
     pub roots: BTreeMap<usize, u64>,
     /// Of the whole run.
@@ -110,7 +113,7 @@ pub struct Run {
 }
 
 /// A count of the database; none is below 0.
-fn count(n: i64) -> u64 {
+pub(super) fn count(n: i64) -> u64 {
     u64::try_from(n).unwrap_or(0)
 }
 
@@ -188,6 +191,8 @@ impl Run {
             flows,
             calls,
             contexts,
+            context_ids: numbers,
+            copies: BTreeMap::new(),
             roots,
             steps,
             instructions,
@@ -218,6 +223,11 @@ impl Run {
         }
         let share = |(inside, all)| (all > 0).then(|| inside as f64 / all as f64);
         sums.into_iter().map(share).collect()
+    }
+
+    /// The index of a context.
+    pub(super) fn context(&self, id: i64) -> Option<usize> {
+        self.context_ids.get(&id).copied()
     }
 
     /// The functions in the order of their indices.

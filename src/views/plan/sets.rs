@@ -405,10 +405,11 @@ impl Plan {
         self.wish.model
     }
 
-    /// Cuts the program into parts; `slack` is how much heavier than the mean one may be.
-    pub fn parts(&self, number: usize, slack: f64) -> Parts {
-        let without = if self.wish.start_up { BTreeSet::new() } else { self.run.start_up() };
-        parts(&self.run, &without, (number, slack), &self.wish.model)
+    /// Cuts the program into parts; `run`: [`Run::folded`]; `slack` is how much heavier than the mean one
+    /// may be.
+    pub fn parts(&self, run: &Run, number: usize, slack: f64) -> Parts {
+        let without = if self.wish.start_up { BTreeSet::new() } else { run.start_up() };
+        parts(run, &without, (number, slack), &self.wish.model)
     }
 }
 
