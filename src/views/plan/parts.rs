@@ -141,7 +141,7 @@ impl Parts {
         }
     }
 
-    /// What is in several parts, in a sentence; None: nothing.
+    /// What is in several parts, in a sentence without its capital and its stop; None: nothing.
     pub fn copies(&self, run: &Run) -> Option<String> {
         let mut list = self.copied.clone();
         let users = |at: &usize| run.copies[at].values().sum::<u64>();
@@ -150,12 +150,8 @@ impl Parts {
         let first: Vec<String> = first.map(|name| visible(&name).into_owned()).collect();
         let more = list.len().checked_sub(first.len()).filter(|more| *more > 0);
         let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
-        (!list.is_empty()).then(|| {
-            format!(
-                "each part has its own copy of short functions that several call: {}{more}",
-                first.join(", ")
-            )
-        })
+        let sentence = "each part has its own copy of short functions that several call";
+        (!list.is_empty()).then(|| format!("{sentence}: {}{more}", first.join(", ")))
     }
 
     /// How it is cut, in a sentence.

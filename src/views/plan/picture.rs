@@ -44,7 +44,8 @@ impl Plan {
         let mut graph = framed(run, &parts.of, &names, top);
         graph.title = Some("Parts, with the bytes that each call reads once,".into());
         graph.notes.push(parts.headline(run, &self.model()));
-        graph.notes.extend(parts.copies(run));
+        let copies = parts.copies(run);
+        graph.notes.extend(copies.map(|text| format!("{}.", text.replacen('e', "E", 1))));
         graph
     }
 }
