@@ -19,6 +19,16 @@ static Bool is_alive_elsewhere(UInt call)
     return False;
 }
 
+/* States of functions have moved. */
+static void refresh_states(void)
+{
+    for (ThreadId tid = 1; tid < sums_thread_room; tid++) {
+        __typeof__(T) *other = sums_thread[tid];
+        if (other && other->depth) other->states = other->frames[other->depth - 1].actor->state;
+    }
+    if (T.depth) T.states = T.frames[T.depth - 1].actor->state;
+}
+
 static void sums_clear_thread(void)
 {
     VG_(memset)(&T, 0, sizeof T);
@@ -97,6 +107,7 @@ static void sums_mapped(Addr a, SizeT bytes, Bool executable, ULong offset, cons
         UInt id = hear4();
         put_place(first, last + 1, id, executable);
     }
+    functions_known = hear4();
 }
 
 static void sums_unmapped(Addr a, SizeT bytes)

@@ -9,8 +9,13 @@ enum { KIND_CALL, KIND_TAIL, KIND_SIGNAL, KIND_ROOT, KIND_STUB };
 enum { FLOW_NEXT, FLOW_JUMP, FLOW_CALL, FLOW_RETURN, FLOW_EXCEPTION_RETURN, FLOW_SYSCALL, FLOW_TRAP, FLOW_UNKNOWN,
     FLOW_INTERRUPTED, FLOW_RESUMED };
 
+/* Who writes and reads (sums_actors.h). */
+typedef struct Actor_ Actor;
+typedef struct Segment_ Segment;
+
 struct Frame_ {
     UInt function, call, kind, context;
+    Actor *actor;
     /* Where it returns to, and the slot that says so; 0: neither ends it. */
     Addr returns, slot;
     /* What interrupted it goes on at one of these; 0: none. */
@@ -23,6 +28,9 @@ struct Frame_ {
 
 typedef struct {
     ULong calls, steps_self, steps_total, written;
+    /* Who it is, and how many segments of it there are. */
+    Actor *actors;
+    UInt segments, segment_room;
 } Function;
 
 static Function *functions;
@@ -124,6 +132,8 @@ static UInt enter_context(UInt parent, UInt function, Bool stub)
     return known->id;
 }
 
+#include "sums_actors.h"
+
 /* ---- instances ---- */
 
 static void saves_end(UInt first);
@@ -132,7 +142,8 @@ static void set_top(void)
 {
     if (!T.depth) return;
     const Frame *top = T.frames + T.depth - 1;
-    T.own = top->function | (Tag)top->call << 32;
+    T.own = top->actor->number | (Tag)top->call << 32;
+    T.states = top->actor->state;
     T.arrived = top->function;
     T.key = (ULong)top->call << 32 | READ_KEY;
 }
@@ -148,10 +159,11 @@ static void settle_steps(void)
 static void begin_instance(UInt function, UInt kind, Bool stub, Addr returns, Addr slot)
 {
     ROOM(T.frames, T.depth, T.room);
-    UInt parent = T.depth ? T.frames[T.depth - 1].context : 0;
+    const Frame *above = T.depth ? T.frames + T.depth - 1 : NULL;
     function_of(function);
-    Frame new = { function, ++calls_made, kind, 0, returns, slot, 0, 0, 0, (*live_of(function))++ == 0, 0 };
-    new.context = enter_context(parent, function, stub);
+    Frame new = { function, ++calls_made, kind, 0, NULL, returns, slot, 0, 0, 0, (*live_of(function))++ == 0, 0 };
+    new.context = enter_context(above ? above->context : 0, function, stub);
+    new.actor = actor_in(new.context, function, above && stub ? above->actor : NULL);
     alive[new.call % ALIVE]++;
     T.frames[T.depth++] = new;
 }

@@ -4,8 +4,6 @@
  * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
  */
 
-typedef struct Segment_ Segment;
-
 /* A load, or a store of a register, in a segment. What it met last is counted when it meets something else. */
 typedef struct {
     /* The cells that it found; no such where each time is looked at. */
@@ -37,9 +35,16 @@ typedef struct {
     Bool more;
 } RegisterRead;
 
+/* Straight code of one function, and what an actor has done there: as it was translated (`segments`), and a copy for each
+ * actor that has run it (`states`), in one piece with its sites. */
 struct Segment_ {
     ULong count;
-    UInt function, first_step, steps, stored;
+    /* The cells of a store of the actor: the first four, and others. */
+    ULong first_cells, cells;
+    UInt actor, function, first_step, steps, stored;
+    /* Its number in the function. */
+    UInt at;
+    Segment *code;
     UInt static_bytes, static_transfers, static_unique;
     Bool stub;
     /* From the function to itself in registers; bytes that it surely hands to itself. */
@@ -71,8 +76,8 @@ struct Code_ {
     UInt slot;
 };
 
-static Segment **segments;
-static UInt segment_count, segment_room;
+static Segment **segments, **states;
+static UInt segment_count, segment_room, state_count, state_room;
 
 #define NEVER (~0ULL)
 
@@ -85,7 +90,7 @@ static void reads_over(Segment *s, ULong before)
 
 static Flow *own_flow(Segment *s)
 {
-    if (!s->own) s->own = flow(s->function, s->function, 0);
+    if (!s->own) s->own = flow(s->actor, s->actor, 0);
     return s->own;
 }
 
@@ -101,7 +106,7 @@ static void registers_changed(Segment *s)
             read_held(&p, s->read[i].offset, s->read[i].size);
             i++;
         } while (i < s->reads && s->read[i].more);
-        again &= take_parts(&s->taken, &p, s->function);
+        again &= take_parts(&s->taken, &p, s->actor);
     }
     for (UInt i = 0; i < s->granules; i++) s->met[i] = T.tag[s->granule[i]];
     s->since = now;
@@ -119,7 +124,7 @@ static VG_REGPARM(1) void registers_met(Segment *s)
     if (differs) registers_changed(s);
     for (UInt i = 0; i < s->granules && counts_unique; i++) {
         UInt g = s->granule[i];
-        if ((T.reader[g] ^ T.key) & (READER_BITS | s->bytes[i])) read_granule(g, s->bytes[i], s->function, own_flow(s), &s->taken);
+        if ((T.reader[g] ^ T.key) & (READER_BITS | s->bytes[i])) read_granule(g, s->bytes[i], s->actor, own_flow(s), &s->taken);
     }
 }
 
@@ -166,7 +171,7 @@ static Bool take_cells(Site *s, Addr a, const Place *place)
 {
     Bool all = True, had = False;
     const Cell *cell = cell_of(a);
-    UInt unwritten = OF_PLACE, id = place->id, reader = s->segment->function;
+    UInt unwritten = OF_PLACE, id = place->id, reader = s->segment->actor;
     Links links = { 0 };
     if (id & REGION) unwritten = first_stack && a >= first_stack ? STACK_START : UNINITIALISED;
     for (UInt i = 0; i < s->size;) {
@@ -264,13 +269,13 @@ static void count_restore(Site *s, UInt number)
 {
     s->restores++;
     if (!s->fed_transfers && !s->fed_bytes) return;
-    Flow *own = flow(s->segment->function, s->segment->function, 0);
+    Flow *own = flow(s->segment->actor, s->segment->actor, 0);
     for (ULong fed = s->fed; fed; fed &= fed - 1) own->unique--;
     own->bytes -= s->fed_bytes;
     own->transfers -= s->fed_transfers;
     UInt writer = FUNCTION_OF(saves[number].tag[0]);
     if (IS_MIXED(saves[number].tag[0])) problem(GUARDED_SAVES);
-    Flow *f = flow(writer ? writer : INITIAL, s->segment->function, 0);
+    Flow *f = flow(writer ? writer : INITIAL, s->segment->actor, 0);
     f->bytes += s->fed_bytes;
     f->transfers += s->fed_transfers;
 }
@@ -281,7 +286,7 @@ static void restore(Site *s, UInt number)
     count_restore(s, number);
     give_back(number);
     for (UInt i = 0; counts_unique && i < 64 && s->fed >> i; i++)
-        if (s->fed >> i & 1) read_registers(s->offset + i, 1, s->segment->function, NULL);
+        if (s->fed >> i & 1) read_registers(s->offset + i, 1, s->segment->actor, NULL);
 }
 
 /* This run is not what will be counted: whatever comes next is looked at. */
@@ -312,7 +317,7 @@ static Bool load_changed(Site *s, Addr a)
     Place place = place_of(a);
     if (s->stack_relative && place.id & REGION) region_is_stack[place.id & ~REGION] = True;
     if (place.high - a < s->size) {
-        read_apart(s->segment->function, a, s->size, False);
+        read_apart(s->segment->actor, a, s->size, False);
         return False;
     }
     if (!take_cells(s, a, &place) || s->size > 32) {
@@ -342,7 +347,7 @@ static VG_REGPARM(2) void load_met(Site *s, Addr a)
     Bool same = s->since != NEVER && a - s->low <= s->reach && same_cells(s, a);
     if (!same && !load_changed(s, a)) return;
     Bool one = s->since != NEVER && s->taken.count == 1;
-    first_reads(a, s->size, s->segment->function, one ? s->taken.of[0].flow : NULL);
+    first_reads(a, s->size, s->segment->actor, one ? s->taken.of[0].flow : NULL);
 }
 
 /* A load that is not made each time. */
@@ -352,15 +357,15 @@ static VG_REGPARM(2) void load_once(Site *s, Addr a)
     UInt number = s->register_size ? restored(a, s->size, s->offset) : 0;
     if (number) return restore(s, number);
     expose_range(a, s->size);
-    read_apart(s->segment->function, a, s->size, False);
+    read_apart(s->segment->actor, a, s->size, False);
 }
 
-static VG_REGPARM(3) void store_any(Addr a, UWord size, UWord function) { cells_write(a, size, function); }
+static VG_REGPARM(3) void store_any(Addr a, UWord size, UWord actor) { cells_write(a, size, actor); }
 
-static VG_REGPARM(3) void store_once(Addr a, UWord size, UWord function)
+static VG_REGPARM(3) void store_once(Addr a, UWord size, UWord actor)
 {
-    function_of(function)->written += size;
-    cells_write(a, size, function);
+    function_of(function_behind(actor))->written += size;
+    cells_write(a, size, actor);
 }
 
 static VG_REGPARM(2) void store_split(Addr a, UWord size) { split_store(a, size); }
@@ -376,28 +381,28 @@ static Bool is_own(const Site *s)
 /* Behind an ordinary store of a register that is not wholly the instance's own, or that it has not read. */
 static VG_REGPARM(2) void store_register(Site *s, Addr a)
 {
-    if (is_own(s)) return read_registers(s->offset, s->register_size, s->segment->function, own_flow(s->segment));
+    if (is_own(s)) return read_registers(s->offset, s->register_size, s->segment->actor, own_flow(s->segment));
     s->other++;
     if (is_foreign(s->offset, s->register_size) && in_frame(a, s->size, s->stack_relative))
         return make_save(a, s->size, s->offset);
     Tag tag = T.tag[s->offset / 8];
     /* Mostly one writer, as last time. */
     UInt writer = FUNCTION_OF(tag);
-    if (IS_MIXED(tag) || s->offset % 8 + s->register_size > 8) return read_now(s->offset, s->register_size, s->segment->function);
+    if (IS_MIXED(tag) || s->offset % 8 + s->register_size > 8) return read_now(s->offset, s->register_size, s->segment->actor);
     if (!writer) writer = INITIAL;
     Flow *f = s->taken.count ? s->taken.of[0].flow : NULL;
-    if (!f || f->writer != writer) f = flow(writer, s->segment->function, 0);
+    if (!f || f->writer != writer) f = flow(writer, s->segment->actor, 0);
     s->taken.count = 1;
     s->taken.of[0].flow = f;
     f->bytes += s->register_size;
     f->transfers++;
-    if (counts_unique) read_registers(s->offset, s->register_size, s->segment->function, f);
+    if (counts_unique) read_registers(s->offset, s->register_size, s->segment->actor, f);
 }
 
 static void forget_place(Addr low, Addr high)
 {
-    for (UInt i = 0; i < segment_count; i++) {
-        const Segment *s = segments[i];
+    for (UInt i = 0; i < state_count; i++) {
+        const Segment *s = states[i];
         for (UInt k = 0; k < s->sites; k++) {
             Site *site = s->site + k;
             if (site->since == NEVER || site->low >= high || site->low + site->reach + site->size <= low) continue;
@@ -464,6 +469,25 @@ static VG_REGPARM(2) void arrive(const Segment *s, Addr address)
     set_top();
 }
 
+/* The actor that runs comes into a segment for the first time. */
+static VG_REGPARM(1) void begin_state(const Segment *code)
+{
+    const Actor *actor = T.frames[T.depth - 1].actor;
+    SizeT bytes = (Addr)(code->met + code->granules + 1) - (Addr)code;
+    Segment *new = VG_(malloc)("addfg.state", bytes);
+    VG_(memcpy)(new, code, bytes);
+    new->count = 0;
+    new->actor = actor->number;
+    new->cells = actor->number * 0x0001000100010001ULL;
+    new->first_cells = new->cells | CELL_FIRST;
+    new->site = (Site *)(new + 1);
+    new->met = (UInt *)((Addr)new + ((Addr)code->met - (Addr)code));
+    for (UInt k = 0; k < new->sites; k++) new->site[k].segment = new;
+    actor->state[code->at] = new;
+    ROOM(states, state_count, state_room);
+    states[state_count++] = new;
+}
+
 /* A way out that was taken in the middle of an instruction. */
 static VG_REGPARM(1) void left_there(Segment *s)
 {
@@ -477,8 +501,8 @@ static VG_REGPARM(1) void left_there(Segment *s)
 static void share_segments(void)
 {
     ULong thread = T.serial < 64 ? 1ULL << T.serial : 0;
-    for (UInt i = 0; i < segment_count && counts_unique; i++) {
-        Segment *s = segments[i];
+    for (UInt i = 0; i < state_count && counts_unique; i++) {
+        Segment *s = states[i];
         ULong ran = s->count - s->shared;
         if (!ran) continue;
         s->shared = s->count;
@@ -500,10 +524,11 @@ static void share_segments(void)
 /* Adds to the sums what has been counted up to now. */
 static void count_all(void)
 {
-    for (UInt i = 0; i < segment_count; i++) {
-        Segment *s = segments[i];
+    for (UInt i = 0; i < state_count; i++) {
+        Segment *s = states[i];
         ULong end = s->count + 1, runs = s->count - s->counted;
         s->counted = s->count;
+        s->code->count += runs;
         if (s->since != NEVER) {
             reads_over(s, end);
             s->since = end;
@@ -587,5 +612,16 @@ static void say_rows(void)
     say_begin();
     say4(5);
     for (UInt i = 0; i < segment_count; i++) say8(segments[i]->count);
+    say_end(SAY_ROWS);
+    find_contexts();
+    say_begin();
+    say4(8);
+    for (UInt i = 1; i < actor_count; i++) {
+        const Actor *actor = actors[i];
+        say4(actor->function);
+        say4(actor->into ? actor->into->function : actor->function);
+        say4(context_of(actor));
+        say4(!actor->into && !actor->chain);
+    }
     say_end(SAY_ROWS);
 }

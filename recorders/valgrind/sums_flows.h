@@ -10,16 +10,16 @@ enum { INITIAL = SOURCE, UNINITIALISED, STACK_START, OF_PLACE = SOURCE + 4, KERN
 /* The writer that a cell names. */
 static inline UInt writer_of(UInt function) { return is_kernel(function) ? KERNEL + (KERNEL_CELL - function) : function; }
 
+/* Between two actors (sums_actors.h), sources or sinks, at a place. */
 typedef struct {
     UInt writer, reader, place, pair;
     ULong bytes, transfers, unique, addresses;
-    /* Registers that it shares: those of the thread with this number, and 1; the others' (sums_readers.h). */
+    /* Registers that its pair shares: those of the thread with this number, and 1 (sums_readers.h). */
     UInt serial;
     UChar *registers;
-    struct Registers_ *of_threads;
 } Flow;
 
-/* The number of a pair of functions (sums_readers.h). */
+/* The number of the pair of functions of two actors (sums_readers.h). */
 static UInt pair_of(UInt writer, UInt reader, UInt place);
 
 static Flow **flows;
@@ -95,7 +95,7 @@ static void count_taken(const Taken *t, ULong times)
 
 /* ---- registers ---- */
 
-/* Who wrote a register: function in the low half, call instance in the high one. Eight bytes have one; those that
+/* Who wrote a register: actor in the low half, call instance in the high one. Eight bytes have one; those that
  * go on with the write of the eight before say so; MIXED: look at each byte, and the rest says how they are parted. */
 typedef ULong Tag;
 #define TAG_BEHIND (1u << 30)
@@ -128,6 +128,8 @@ static struct {
     Mixed *mixed;
     /* The tag of what is written now. */
     Tag own;
+    /* What the actor that runs has done, by segment of its function. */
+    struct Segment_ **states;
     /* The instance in the high half; the low one is such that what it has not read differs. */
     ULong key;
     /* Number of the thread, of which no two have the same. */

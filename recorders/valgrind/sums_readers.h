@@ -166,7 +166,10 @@ static Shared *shared;
 static ULong shared_used, shared_room;
 static Counts pairs;
 
-static UInt pair_of(UInt writer, UInt reader, UInt place) { return counted(&pairs, writer, reader, place, True)->id; }
+static UInt pair_of(UInt writer, UInt reader, UInt place)
+{
+    return counted(&pairs, function_behind(writer), function_behind(reader), place, True)->id;
+}
 
 static ULong shared_slot(ULong key)
 {
@@ -220,15 +223,20 @@ typedef struct Registers_ {
     UChar bytes[GRANULES];
 } Registers;
 
+/* By pair. */
+static Registers **registers_shared;
+static UInt registers_shared_room;
+
 static void registers_of(Flow *f, UInt serial)
 {
-    Registers *r = f->of_threads;
+    ROOM(registers_shared, f->pair, registers_shared_room);
+    Registers *r = registers_shared[f->pair];
     while (r && r->serial != serial) r = r->next;
     if (!r) {
         r = VG_(calloc)("addfg.shared", 1, sizeof *r);
         r->serial = serial;
-        r->next = f->of_threads;
-        f->of_threads = r;
+        r->next = registers_shared[f->pair];
+        registers_shared[f->pair] = r;
     }
     f->serial = serial + 1;
     f->registers = r->bytes;

@@ -8,7 +8,7 @@
 
 typedef struct {
     Addr at;
-    UInt size, offset, call, function, next, serial;
+    UInt size, offset, call, actor, next, serial;
     Bool live;
     /* Of the granules that its bytes lie in. */
     Tag tag[SAVED_GRANULES];
@@ -171,7 +171,7 @@ static void count_first_reads(Save *s)
         for (UInt i = 0; i < 8; i++) {
             if (!(bytes >> i & 1)) continue;
             UInt writer = FUNCTION_OF(mixed ? mixed[i].tag : tag);
-            Flow *f = flow(writer ? writer : INITIAL, s->function, 0);
+            Flow *f = flow(writer ? writer : INITIAL, s->actor, 0);
             f->unique += new >> i & 1;
             share_register_of(f, s->serial, g, 1u << i);
         }
@@ -207,7 +207,7 @@ static void expose(UInt number)
     Held saved = { s->tag, s->mixed, s->offset / 8 };
     read_parts(&p, &saved, s->offset, s->size);
     for (UInt i = 0; i < p.count; i++) {
-        Flow *f = flow(p.of[i].function ? p.of[i].function : INITIAL, s->function, 0);
+        Flow *f = flow(p.of[i].function ? p.of[i].function : INITIAL, s->actor, 0);
         f->bytes += p.of[i].bytes;
         f->transfers++;
     }
@@ -270,7 +270,7 @@ static void make_save(Addr a, UInt size, UInt offset)
     s->size = size;
     s->offset = offset;
     s->call = top->call;
-    s->function = top->function;
+    s->actor = top->actor->number;
     s->live = True;
     s->serial = T.serial;
     forget_others(s);

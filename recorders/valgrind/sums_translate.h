@@ -42,6 +42,8 @@ typedef struct {
     UInt count;
     Told *told;
     UInt last_step;
+    /* Where what the actor that runs has done there is. */
+    IRExpr *state;
 } Plan;
 
 typedef struct {
@@ -106,9 +108,18 @@ static void call_if(Sums *z, IRExpr *differs, const HChar *name, void *function,
     addStmtToIRSB(z->out, IRStmt_Dirty(d));
 }
 
-static void add_to(Sums *z, ULong *at, ULong n)
+static IRExpr *load_at(Sums *z, IRExpr *address) { return atom(z, IRExpr_Load(Iend_LE, Ity_I64, address)); }
+
+/* What is there of a segment, in the state of the actor that runs. */
+static IRExpr *in_state(Sums *z, const Plan *p, const void *at)
 {
-    store64(z, at, binop(z, Iop_Add64, load64(z, at), number(n)));
+    return binop(z, Iop_Add64, p->state, number((Addr)at - (Addr)p->segment));
+}
+
+static void count_run(Sums *z, const Plan *p)
+{
+    IRExpr *at = in_state(z, p, &p->segment->count);
+    addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, at, binop(z, Iop_Add64, load_at(z, at), number(1))));
 }
 
 /* ---- what a block consists of ---- */
@@ -310,7 +321,32 @@ static Segment *new_segment(void)
         s->in[i].size = hear4();
     }
     s->since = NEVER;
-    if (s->function >= KERNEL_CELL - 256) problem(TOO_MANY_FUNCTIONS);
+    return s;
+}
+
+static void refresh_states(void);
+
+/* Puts the arrays of a segment behind it, and makes room for it in the actors of its function. */
+static Segment *place_segment(Segment *s)
+{
+    SizeT sites = s->site_room * sizeof(Site), met = (s->granules + 1) * sizeof(UInt);
+    s = VG_(realloc)("addfg.segment", s, sizeof *s + sites + met);
+    VG_(memset)(s + 1, 0, sites + met);
+    s->site = (Site *)(s + 1);
+    s->met = (UInt *)((Addr)s->site + sites);
+    if (s->granules) s->met[0] = ~0u;
+    s->code = s;
+    Function *f = function_of(s->function);
+    s->at = f->segments++;
+    segments[segment_count - 1] = s;
+    UInt had = f->segment_room;
+    if (s->at < had) return s;
+    f->segment_room = had * 2 + 16;
+    for (Actor *a = f->actors; a; a = a->next) {
+        a->state = VG_(realloc)("addfg.states", a->state, (f->segment_room + 1) * sizeof *a->state);
+        VG_(memset)(a->state + had, 0, (f->segment_room + 1 - had) * sizeof *a->state);
+    }
+    refresh_states();
     return s;
 }
 
@@ -345,9 +381,7 @@ static void hear_segment(Plan *p)
             note_granules(s, t->offset, t->register_size);
         } else if (t->kind >= 2) s->site_room++;
     }
-    s->site = VG_(calloc)("addfg.sites", s->site_room + 1, sizeof *s->site);
-    s->met = VG_(calloc)("addfg.segment", s->granules + 1, sizeof *s->met);
-    if (s->granules) s->met[0] = ~0u;
+    p->segment = place_segment(s);
 }
 
 static void hear_code(Sums *z, Code *code)
@@ -383,8 +417,6 @@ static IRExpr *unread_granule(Sums *z, UInt g, UInt bytes)
 {
     return binop(z, Iop_And64, binop(z, Iop_Xor64, load64(z, T.reader + g), load64(z, &T.key)), number(READER_BITS | bytes));
 }
-
-static IRExpr *load_at(Sums *z, IRExpr *address) { return atom(z, IRExpr_Load(Iend_LE, Ity_I64, address)); }
 
 /* The bytes of an access of less than eight, of the eight that it begins in and those behind. */
 static IRExpr *bytes_here(Sums *z, IRExpr *low, UInt size)
@@ -460,25 +492,41 @@ static void arrive_here(Sums *z, const Segment *s, Addr address)
     call_if(z, differs, "arrive", &arrive, 2, mkIRExprVec_2(number((ULong)(Addr)s), number(address)));
 }
 
+/* Control is in a segment: whose it is, and what that has done there. */
+static void begin_plan(Sums *z, Plan *p, Addr address)
+{
+    const Segment *s = p->segment;
+    if (!z->arrives_done || z->function != s->function) arrive_here(z, s, address);
+    z->arrives_done = True;
+    z->function = s->function;
+    IRExpr *at = binop(z, Iop_Add64, load64(z, &T.states), number(s->at * sizeof(Segment *)));
+    IRExpr *known = load_at(z, at);
+    IRTemp none = sums_assign(z, Ity_I1, IRExpr_Binop(Iop_CmpEQ64, known, number(0)));
+    IRDirty *d = unsafeIRDirty_0_N(1, "begin_state", VG_(fnptr_to_fnentry)(&begin_state), mkIRExprVec_1(number((ULong)(Addr)s)));
+    d->guard = IRExpr_RdTmp(none);
+    addStmtToIRSB(z->out, IRStmt_Dirty(d));
+    p->state = load_at(z, at);
+}
+
 static void begin_segment(Sums *z)
 {
     Straight *straight = z->straight + z->at_straight;
-    Segment *s = z->plan[z->at_plan].segment;
+    Plan *p = z->plan + z->at_plan;
+    const Segment *s = p->segment;
     UInt first = straight->instruction + s->first_step;
-    if (!z->arrives_done || z->function != s->function) arrive_here(z, s, z->address[first]);
-    z->arrives_done = True;
-    z->function = s->function;
-    add_to(z, &s->count, 1);
-    add_to(z, &steps_done, s->steps);
+    begin_plan(z, p, z->address[first]);
+    count_run(z, p);
+    store64(z, &steps_done, binop(z, Iop_Add64, load64(z, &steps_done), number(s->steps)));
     if (!s->granules) return;
     IRExpr *differs = NULL;
     for (UInt i = 0; i < s->granules; i++) {
-        IRExpr *changed = half(z, IRExpr_Binop(Iop_Xor32, load32(z, &T.tag[s->granule[i]]), load32(z, &s->met[i])));
+        IRExpr *met = half(z, IRExpr_Load(Iend_LE, Ity_I32, in_state(z, p, s->met + i)));
+        IRExpr *changed = half(z, IRExpr_Binop(Iop_Xor32, load32(z, &T.tag[s->granule[i]]), met));
         differs = differs ? half(z, IRExpr_Binop(Iop_Or32, differs, changed)) : changed;
     }
     IRExpr *either = atom(z, IRExpr_Unop(Iop_32Uto64, differs));
     for (UInt i = 0; i < s->granules && counts_unique; i++) either = or_to(z, either, unread_granule(z, s->granule[i], s->bytes[i]));
-    call_if(z, either, "registers_met", &registers_met, 1, mkIRExprVec_1(number((ULong)(Addr)s)));
+    call_if(z, either, "registers_met", &registers_met, 1, mkIRExprVec_1(p->state));
 }
 
 /* Bytes of a register are the instance's. `like`: a byte of the same eight that the same write has written, and 1; 0: none. */
@@ -563,12 +611,9 @@ static void leave_before(Sums *z, IRStmt *exit)
     Code code;
     hear_code(z, &code);
     if (z->plans) {
-        Segment *s = z->plan[0].segment;
         IRExpr *guard = exit->Ist.Exit.guard;
-        if (!z->arrives_done) arrive_here(z, s, z->address[z->at_instruction - 1]);
-        z->arrives_done = True;
-        z->function = s->function;
-        IRDirty *d = unsafeIRDirty_0_N(1, "left_there", VG_(fnptr_to_fnentry)(&left_there), mkIRExprVec_1(number((ULong)(Addr)s)));
+        begin_plan(z, z->plan, z->address[z->at_instruction - 1]);
+        IRDirty *d = unsafeIRDirty_0_N(1, "left_there", VG_(fnptr_to_fnentry)(&left_there), mkIRExprVec_1(z->plan[0].state));
         d->guard = guard;
         addStmtToIRSB(z->out, IRStmt_Dirty(d));
     }
@@ -653,7 +698,7 @@ static void sums_load(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *
         const Told *w = p->told + i;
         if (w->kind == 1 && w->more && w->step == t->step) write_register(z, load64(z, &T.own), w, 0);
     }
-    IRExpr **args = mkIRExprVec_2(number((ULong)(Addr)site), address);
+    IRExpr **args = mkIRExprVec_2(in_state(z, p, site), address);
     if (guard) {
         IRDirty *d = unsafeIRDirty_0_N(2, "load_once", VG_(fnptr_to_fnentry)(&load_once), args);
         d->guard = guard;
@@ -666,22 +711,23 @@ static void sums_load(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *
     for (UInt at = 0; at < 2 * t->size; at += 8) {
         IRType type = cells_type(2 * t->size);
         IRExpr *now = widened(z, type, IRExpr_Load(Iend_LE, type, offset_by(z, cells, at)));
-        IRExpr *met = widened(z, type, IRExpr_Load(Iend_LE, type, number((ULong)(Addr)site->cells + at)));
+        IRExpr *met = widened(z, type, IRExpr_Load(Iend_LE, type, in_state(z, p, (UChar *)site->cells + at)));
         differs = or_to(z, differs, binop(z, Iop_Xor64, now, met));
     }
-    IRExpr *from = binop(z, Iop_Sub64, address, load64(z, &site->low));
-    IRTemp outside = sums_assign(z, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, load64(z, &site->reach), from));
+    IRExpr *from = binop(z, Iop_Sub64, address, load_at(z, in_state(z, p, &site->low)));
+    IRTemp outside = sums_assign(z, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, load_at(z, in_state(z, p, &site->reach)), from));
     IRExpr *either = or_to(z, differs, atom(z, IRExpr_Unop(Iop_1Uto64, IRExpr_RdTmp(outside))));
     if (counts_unique) either = or_to(z, either, unread_memory(z, address, t->size));
     call_if(z, either, "load_met", &load_met, 2, args);
 }
 
-static void plain_store(Sums *z, Segment *s, IRExpr *address, UInt size, IRExpr *guard)
+static void plain_store(Sums *z, Plan *p, IRExpr *address, UInt size, IRExpr *guard)
 {
-    UInt function = s->function;
+    Segment *s = p->segment;
     Bool simple = size <= 32 && !(size & (size - 1)) && !guard;
     if (!simple) {
-        IRExpr **args = mkIRExprVec_3(address, number(size), number(function));
+        IRExpr *actor = widened(z, Ity_I32, IRExpr_Load(Iend_LE, Ity_I32, in_state(z, p, &s->actor)));
+        IRExpr **args = mkIRExprVec_3(address, number(size), actor);
         if (!guard) return call_if(z, NULL, "store_any", &store_any, 3, args);
         /* Only what was stored was written. */
         s->stored -= size;
@@ -696,17 +742,16 @@ static void plain_store(Sums *z, Segment *s, IRExpr *address, UInt size, IRExpr 
     IRExpr *splits = binop(z, Iop_Xor64, less, number(CELL_FIRST));
     call_if(z, splits, "store_split", &store_split, 2, mkIRExprVec_2(address, number(size)));
     for (UInt at = 0; at < 2 * size; at += 8) {
-        ULong all = function * 0x0001000100010001ULL;
-        if (!at) all |= CELL_FIRST;
-        IRConst *value = size == 1 ? IRConst_U16(all) : size == 2 ? IRConst_U32(all) : IRConst_U64(all);
-        addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, offset_by(z, cells, at), IRExpr_Const(value)));
+        IRType type = cells_type(2 * size);
+        IRTemp value = sums_assign(z, type, IRExpr_Load(Iend_LE, type, in_state(z, p, at ? &s->cells : &s->first_cells)));
+        addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, offset_by(z, cells, at), IRExpr_RdTmp(value)));
     }
     store_unread(z, address, size);
 }
 
 static void sums_store(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *guard)
 {
-    plain_store(z, p->segment, address, t->size, guard);
+    plain_store(z, p, address, t->size, guard);
     if (t->offset == ~0u) return;
     if (guard) return problem(GUARDED_SAVES);
     Site *site = new_site(p->segment, t);
@@ -717,7 +762,7 @@ static void sums_store(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr 
         UInt bytes = bytes_in(g * 8, t->offset, t->offset + t->register_size);
         if (counts_unique) differs = or_to(z, differs, unread_granule(z, g, bytes));
     }
-    call_if(z, differs, "store_register", &store_register, 2, mkIRExprVec_2(number((ULong)(Addr)site), address));
+    call_if(z, differs, "store_register", &store_register, 2, mkIRExprVec_2(in_state(z, p, site), address));
 }
 
 /* The next access is made. */

@@ -48,20 +48,33 @@ const CALLS: &str =
     "SELECT [coalesce(f.name, ''), g.name, e.kind], [e.calls, e.steps] FROM call_edge e
     LEFT JOIN function_symbol f ON f.function_id = e.caller_function_id
     JOIN function_symbol g ON g.function_id = e.callee_function_id";
-const STACKS: &str = "WITH RECURSIVE chain AS (
+/// Chains of functions by name.
+const CHAINS: &str = "WITH RECURSIVE chain AS (
         SELECT s.stack_id, f.name FROM call_stack s JOIN function_symbol f USING (function_id) WHERE s.parent_stack_id IS NULL
         UNION ALL
         SELECT s.stack_id, chain.name || ';' || f.name FROM call_stack s JOIN function_symbol f USING (function_id)
-        JOIN chain ON chain.stack_id = s.parent_stack_id)
-    SELECT [chain.name], [p.calls, p.steps_self] FROM chain JOIN stack_profile p USING (stack_id)";
+        JOIN chain ON chain.stack_id = s.parent_stack_id)";
+const STACKS: &str =
+    "SELECT [chain.name], [p.calls, p.steps_self] FROM chain JOIN stack_profile p USING (stack_id)";
+const STACK_FLOWS: &str = "SELECT [coalesce(w.name, f.name), coalesce(r.name, g.name), e.via],
+        [e.bytes, e.unique_bytes, e.transfers]
+    FROM stack_edge e JOIN function_symbol f ON f.function_id = e.writer_function_id
+    JOIN function_symbol g ON g.function_id = e.reader_function_id
+    LEFT JOIN chain w ON w.stack_id = e.writer_stack_id LEFT JOIN chain r ON r.stack_id = e.reader_stack_id";
 
-/// Compares all that is summed with a database of the run.
+/// Compares all that is summed with a database of the run; not `stack_edge` where some contexts count as one.
 pub fn compare(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Vec<Compared>> {
     let number = |n: u64| n.cast_signed();
     let flows = sums.flows.iter().map(|((writer, reader, via), row)| {
         (
             vec![writer.clone(), reader.clone(), via.clone()],
             vec![row.bytes, row.unique_bytes, row.transfers, row.addresses],
+        )
+    });
+    let in_contexts = sums.context_flows.iter().map(|((writer, reader, via), row)| {
+        (
+            vec![writer.clone(), reader.clone(), via.clone()],
+            vec![row.bytes, row.unique_bytes, row.transfers],
         )
     });
     let profiles = sums.functions.iter().map(|(name, row)| {
@@ -78,26 +91,38 @@ pub fn compare(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Vec<C
     let live = |rows: &mut dyn Iterator<Item = (Vec<String>, Vec<u64>)>| -> Rows {
         rows.map(|(key, numbers)| (key, numbers.into_iter().map(number).collect())).collect()
     };
-    let tables: [(_, &'static [&'static str], _, Rows); 4] = [
+    let tables: [(_, &'static [&'static str], String, Rows); 5] = [
         (
             "function_profile",
             &["calls", "steps_self", "steps_total", "written_bytes"],
-            PROFILES,
+            PROFILES.to_owned(),
             live(&mut profiles.into_iter()),
         ),
-        ("call_edge", &["calls", "steps"], CALLS, live(&mut calls.into_iter())),
-        ("stack_profile", &["calls", "steps_self"], STACKS, live(&mut stacks.into_iter())),
+        ("call_edge", &["calls", "steps"], CALLS.to_owned(), live(&mut calls.into_iter())),
+        (
+            "stack_profile",
+            &["calls", "steps_self"],
+            format!("{CHAINS} {STACKS}"),
+            live(&mut stacks.into_iter()),
+        ),
         (
             "function_dataflow",
             &["bytes", "unique_bytes", "transfers", "addresses"],
-            FLOWS,
+            FLOWS.to_owned(),
             live(&mut flows.into_iter()),
+        ),
+        (
+            "stack_edge",
+            &["bytes", "unique_bytes", "transfers"],
+            format!("{CHAINS} {STACK_FLOWS}"),
+            live(&mut in_contexts.into_iter()),
         ),
     ];
     tables
         .into_iter()
+        .filter(|(table, ..)| *table != "stack_edge" || sums.several == 0)
         .map(|(table, columns, sql, live)| {
-            let built = rows(connection, sql)?;
+            let built = rows(connection, &sql)?;
             Ok(table_compared((table, columns), &live, &built))
         })
         .collect()

@@ -13,7 +13,7 @@ use crate::analysis::origin::{Origin, Source, Sources, StackSide};
 use crate::analysis::place::{Place, PlaceCode};
 use crate::analysis::summary::{FunctionFlow, ThreadSteps};
 use crate::analysis::sums::{FunctionSums, PairSums};
-use crate::analysis::{CallEdge, CallKind, Summary};
+use crate::analysis::{CallEdge, CallKind, ContextFlow, Summary};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::event::Carries;
 use crate::id::{FunctionId, StackId, ThreadId};
@@ -122,6 +122,19 @@ fn problems(planner: &Planner, rows: &Rows, to: &mut Diagnostics) {
             remedy: "record without --no-steps for all of them",
         });
     }
+    if rows.several() > 0 {
+        let message = format!(
+            "calling contexts that are entered seldom count as another one of their function, in the data of {} functions",
+            rows.several()
+        );
+        to.add(Diagnostic {
+            severity: Severity::Info,
+            code: "contexts-merged",
+            message,
+            position: String::new(),
+            remedy: "record without --no-steps to tell all of them apart",
+        });
+    }
     let (insns, counts) = (&planner.insns, &rows.counts);
     suspicions::renamed(insns, &planner.segments, counts).into_iter().for_each(|d| to.add(d));
     let names = &planner.functions.names;
@@ -129,24 +142,38 @@ fn problems(planner: &Planner, rows: &Rows, to: &mut Diagnostics) {
     nameless.into_iter().for_each(|d| to.add(d));
 }
 
+/// A writer or reader: as what it counts, and in which context.
+#[derive(Clone, Copy)]
+struct FlowEnd {
+    function: Origin<FunctionId>,
+    /// What a stub is merged into.
+    into: Origin<FunctionId>,
+    context: Option<StackId>,
+}
+
 fn summary(planner: &Planner, rows: &Rows) -> Summary {
     let mut sources = Sources::default();
     let numbers: Vec<_> = planner.sources.iter().map(|name| sources.number(Some(name))).collect();
-    let end = |number: u32| match number.checked_sub(KERNEL) {
+    let source = |number: u32| match number.checked_sub(KERNEL) {
         Some(at) => numbers.get(at as usize).map(|source| Origin::Source(Source::Named(*source))),
-        None => Some(match FunctionId::new(number).filter(|id| is_function(planner, *id)) {
-            Some(function) => Origin::Step(function),
-            None if number == STACK_START => Origin::Source(Source::Initial(StackSide::Above)),
-            None => Origin::Source(Source::Initial(StackSide::Below)),
-        }),
+        None if number == STACK_START => Some(Origin::Source(Source::Initial(StackSide::Above))),
+        None => Some(Origin::Source(Source::Initial(StackSide::Below))),
+    };
+    let end = |number: u32| match rows.actor(number) {
+        Some(actor) => {
+            let [function, into] = [actor.function, actor.into].map(FunctionId::new);
+            let context = StackId::new(actor.context);
+            Some(FlowEnd { function: Origin::Step(function?), into: Origin::Step(into?), context })
+        }
+        None => source(number).map(|from| FlowEnd { function: from, into: from, context: None }),
     };
     let places = Places::new(planner);
     let flow = |&(ends, sums): &([u32; 3], [u64; 4])| {
         let ([writer, reader, place], [bytes, unique, transfers, addresses]) = (ends, sums);
         let sums = PairSums { bytes, unique, transfers, addresses };
-        let (writer, reader) = (end(writer)?, end(reader)?);
-        Some(FunctionFlow { writer, reader, place: places.code(place)?, sums })
+        Some((end(writer)?, end(reader)?, places.code(place)?, sums))
     };
+    let flows: Vec<_> = rows.flows.iter().filter_map(flow).collect();
     let mut functions = vec![FunctionSums::default(); planner.functions.names.len()];
     for &(number, [calls, steps_self, steps_total, written_bytes]) in &rows.functions {
         let id = FunctionId::new(number);
@@ -158,7 +185,13 @@ fn summary(planner: &Planner, rows: &Rows) -> Summary {
     let threads = rows.threads.iter().enumerate();
     Summary {
         functions,
-        function_flows: rows.flows.iter().filter_map(flow).collect(),
+        function_flows: flows
+            .iter()
+            .map(|&(writer, reader, place, sums)| {
+                let (writer, reader) = (writer.function, reader.function);
+                FunctionFlow { writer, reader, place, sums }
+            })
+            .collect(),
         instruction_flows: Vec::new(),
         call_edges: call_edges(rows),
         stub_flows: Vec::new(),
@@ -167,7 +200,13 @@ fn summary(planner: &Planner, rows: &Rows) -> Summary {
         merged_calls: 0,
         merged_steps: Default::default(),
         contexts: contexts(rows),
-        context_flows: Vec::new(),
+        context_flows: flows
+            .iter()
+            .map(|&(writer, reader, place, sums)| {
+                let [writer, reader] = [writer, reader].map(|end| (end.into, end.context));
+                ContextFlow { writer, reader, place, sums: PairSums { addresses: 0, ..sums } }
+            })
+            .collect(),
         regions: Vec::new(),
         region_is_stack: vec![false, true],
         flow_places: Vec::new(),
@@ -183,10 +222,6 @@ fn summary(planner: &Planner, rows: &Rows) -> Summary {
         switches: 0,
         pages: 0,
     }
-}
-
-fn is_function(planner: &Planner, id: FunctionId) -> bool {
-    id.index() < planner.functions.names.len()
 }
 
 fn call_edges(rows: &Rows) -> Vec<CallEdge> {

@@ -30,6 +30,15 @@ pub struct FlowSums {
     pub addresses: u64,
 }
 
+impl FlowSums {
+    fn add(&mut self, other: FlowSums) {
+        self.bytes += other.bytes;
+        self.unique_bytes += other.unique_bytes;
+        self.transfers += other.transfers;
+        self.addresses += other.addresses;
+    }
+}
+
 /// A function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionSums {
@@ -59,10 +68,14 @@ pub struct LiveSums {
     /// Writer, reader and `via`.
     pub flows: BTreeMap<(String, String, String), FlowSums>,
     pub functions: BTreeMap<String, FunctionSums>,
+    /// The same between chains of functions, stubs as their callers, without addresses.
+    pub context_flows: BTreeMap<(String, String, String), FlowSums>,
     /// Caller (empty: none), callee and kind.
     pub calls: BTreeMap<(String, String, String), CallSums>,
     /// The functions of a chain, outermost first, with `;` between.
     pub contexts: BTreeMap<String, ContextSums>,
+    /// Functions of which several contexts count as one.
+    pub several: usize,
     /// What the recorder could not follow.
     pub problems: Vec<String>,
     /// All rows have come.
@@ -73,10 +86,22 @@ pub struct LiveSums {
     pub report: Option<Result<Report, BuildError>>,
 }
 
+/// A function in a context, or in several: who writes and reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Actor {
+    pub function: u32,
+    /// What a stub is merged into; of others the function itself.
+    pub into: u32,
+    /// Of that, by its row from 1 on; 0: none.
+    pub context: u32,
+    /// It is of several contexts, of which this is the one with the most steps.
+    pub several: bool,
+}
+
 /// Rows as they were sent.
 #[derive(Default)]
 pub struct Rows {
-    /// Writer, reader and place; bytes, unique bytes, transfers and addresses.
+    /// Writer and reader (actors, sources or sinks) and place; bytes, unique bytes, transfers and addresses.
     pub flows: Vec<([u32; 3], [u64; 4])>,
     /// Calls, steps without and with callees, written bytes.
     pub functions: Vec<(u32, [u64; 4])>,
@@ -84,6 +109,8 @@ pub struct Rows {
     pub calls: Vec<([u32; 3], [u64; 2])>,
     /// Caller's context, 0: none, and function; calls and steps.
     pub contexts: Vec<([u32; 2], [u64; 2])>,
+    /// By number, from 1 on.
+    pub actors: Vec<Actor>,
     /// Runs of each segment.
     pub counts: Vec<u64>,
     /// The system's number of each thread, and its steps.
@@ -124,15 +151,30 @@ impl Rows {
                 5 => self.counts.push(of.eight()?),
                 6 => self.threads.push((of.four()?, of.eight()?)),
                 7 => self.run = numbers(&mut of)?,
+                8 => {
+                    let [function, into, context, several] = keys(&mut of)?;
+                    self.actors.push(Actor { function, into, context, several: several != 0 });
+                }
                 _ => return Err(bad()),
             }
         }
         Ok(())
     }
 
+    /// What a writer or reader is; None: no function.
+    pub fn actor(&self, number: u32) -> Option<Actor> {
+        self.actors.get(number.checked_sub(1)? as usize).copied()
+    }
+
+    /// Functions of which several contexts count as one.
+    pub fn several(&self) -> usize {
+        self.actors.iter().filter(|actor| actor.several).count()
+    }
+
     /// The rows with names, those of the same names added up.
     pub fn named(&self, planner: &Planner) -> LiveSums {
         let mut sums = LiveSums {
+            several: self.several(),
             problems: self.problems.clone(),
             is_whole: self.is_whole,
             ..LiveSums::default()
@@ -141,14 +183,6 @@ impl Rows {
             Some(at) => planner.sources.get(at as usize).cloned().unwrap_or_default(),
             None => FunctionId::new(number).map_or_else(String::new, |id| planner.function(id).0),
         };
-        for &([writer, reader, place], [bytes, unique_bytes, transfers, addresses]) in &self.flows {
-            let key = (source(planner, writer, place, &name), name(reader), via(planner, place));
-            let row = sums.flows.entry(key).or_default();
-            row.bytes += bytes;
-            row.unique_bytes += unique_bytes;
-            row.transfers += transfers;
-            row.addresses += addresses;
-        }
         for &(function, [calls, steps_self, steps_total, written_bytes]) in &self.functions {
             let row = sums.functions.entry(name(function)).or_default();
             row.calls += calls;
@@ -174,6 +208,23 @@ impl Rows {
             row.calls += calls;
             row.steps_self += steps_self;
             chains.push(chain);
+        }
+        let chain = |actor: Actor| {
+            let chain = (actor.context as usize).checked_sub(1).and_then(|at| chains.get(at));
+            chain.cloned().unwrap_or_else(|| name(actor.into))
+        };
+        for &([writer, reader, place], [bytes, unique_bytes, transfers, addresses]) in &self.flows {
+            let row = FlowSums { bytes, unique_bytes, transfers, addresses };
+            let via = via(planner, place);
+            let [from, to] = [writer, reader].map(|end| self.actor(end));
+            let of = |end: u32| source(planner, end, place, &name);
+            let by_function = |end, actor: Option<Actor>| of(actor.map_or(end, |a| a.function));
+            let key = (by_function(writer, from), by_function(reader, to), via.clone());
+            sums.flows.entry(key).or_default().add(row);
+            let in_context = |end, actor: Option<Actor>| actor.map_or_else(|| of(end), chain);
+            let key = (in_context(writer, from), in_context(reader, to), via);
+            let row = FlowSums { addresses: 0, ..row };
+            sums.context_flows.entry(key).or_default().add(row);
         }
         sums
     }
