@@ -12,8 +12,10 @@ struct Actor_ {
     UInt number, function;
     /* Its chain; 0: it is of several contexts, and `context` is the one with the most steps. */
     UInt chain, context;
-    /* What a stub is merged into; NULL: it is none. */
+    /* What a stub is merged into; NULL: it is none, or nothing called it. */
     Actor *into;
+    /* Of a stub: instances that have ended, and their own steps. */
+    ULong calls, steps;
     /* The stub that it called last. */
     Actor *stub;
     /* What it has done, by segment of its function; NULL: it was not there. */

@@ -31,6 +31,7 @@ typedef struct {
     /* Who it is, and how many segments of it there are. */
     Actor *actors;
     UInt segments, segment_room;
+    Bool stub;
 } Function;
 
 static Function *functions;
@@ -71,7 +72,7 @@ typedef struct {
     UInt count, room;
 } Counts;
 
-static Counts call_edges, contexts;
+static Counts call_edges, contexts, merged_calls;
 
 static UInt count_slot(const Counts *t, UInt a, UInt b, UInt c)
 {
@@ -160,12 +161,28 @@ static void begin_instance(UInt function, UInt kind, Bool stub, Addr returns, Ad
 {
     ROOM(T.frames, T.depth, T.room);
     const Frame *above = T.depth ? T.frames + T.depth - 1 : NULL;
-    function_of(function);
+    function_of(function)->stub = stub;
     Frame new = { function, ++calls_made, kind, 0, NULL, returns, slot, 0, 0, 0, (*live_of(function))++ == 0, 0 };
     new.context = enter_context(above ? above->context : 0, function, stub);
     new.actor = actor_in(new.context, function, above && stub ? above->actor : NULL);
     alive[new.call % ALIVE]++;
     T.frames[T.depth++] = new;
+}
+
+/* An instance of a stub is its caller's, and what it calls is called by that. `caller`: NULL, there is none. */
+static void merge_stub(Frame *f, const Frame *caller, ULong sign, ULong total)
+{
+    const Actor *by = caller && functions[caller->function].stub ? caller->actor : NULL;
+    UInt from = by ? (by->into ? by->into : by)->function : 0;
+    if (functions[f->function].stub) {
+        f->actor->calls += sign;
+        f->actor->steps += sign * f->steps_self;
+        if (f->actor->into) return;
+        from = 0;
+    } else if (!by) return;
+    Counted *row = counted(&merged_calls, from, f->function, f->kind, True);
+    row->calls += sign;
+    row->steps += sign * total;
 }
 
 static void end_instance(void)
@@ -181,6 +198,7 @@ static void end_instance(void)
     if (f->outermost) of->steps_total += total;
     contexts.row[f->context - 1].steps += f->steps_self;
     UInt caller = 0;
+    merge_stub(f, T.depth ? f - 1 : NULL, 1, total);
     if (T.depth) {
         f[-1].steps_below += total;
         caller = f[-1].function;
@@ -224,9 +242,10 @@ static void add_live_instances(ULong sign)
 {
     ULong below = 0;
     for (UInt depth = T.depth; depth > 0; depth--) {
-        const Frame *f = T.frames + depth - 1;
+        Frame *f = T.frames + depth - 1;
         Function *of = functions + f->function;
         ULong total = f->steps_self + f->steps_below + below;
+        merge_stub(f, depth > 1 ? f - 1 : NULL, sign, total);
         of->calls += sign;
         of->steps_self += sign * f->steps_self;
         if (f->outermost) of->steps_total += sign * total;

@@ -557,6 +557,19 @@ static void count_all(void)
     }
 }
 
+static void say_calls(const Counts *edges)
+{
+    for (UInt i = 0; i < edges->count; i++) {
+        const Counted *c = edges->row + i;
+        if (!c->calls) continue;
+        say4(c->a);
+        say4(c->b);
+        say4(c->c);
+        say8(c->calls);
+        say8(c->steps);
+    }
+}
+
 static void say_rows(void)
 {
     say_begin();
@@ -589,15 +602,11 @@ static void say_rows(void)
     say_end(SAY_ROWS);
     say_begin();
     say4(3);
-    for (UInt i = 0; i < call_edges.count; i++) {
-        const Counted *c = call_edges.row + i;
-        if (!c->calls) continue;
-        say4(c->a);
-        say4(c->b);
-        say4(c->c);
-        say8(c->calls);
-        say8(c->steps);
-    }
+    say_calls(&call_edges);
+    say_end(SAY_ROWS);
+    say_begin();
+    say4(9);
+    say_calls(&merged_calls);
     say_end(SAY_ROWS);
     say_begin();
     say4(4);
@@ -621,7 +630,9 @@ static void say_rows(void)
         say4(actor->function);
         say4(actor->into ? actor->into->function : actor->function);
         say4(context_of(actor));
-        say4(!actor->into && !actor->chain);
+        say4((!actor->into && !actor->chain) | functions[actor->function].stub << 1);
+        say8(actor->calls);
+        say8(actor->steps);
     }
     say_end(SAY_ROWS);
 }

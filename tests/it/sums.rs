@@ -1,5 +1,5 @@
 //! What the recorder sums while a program runs is what the pass makes of the recording of the same run: each row of
-//! function_profile, call_edge, stack_profile and function_dataflow.
+//! function_profile, call_edge, stack_profile, function_dataflow and stack_edge.
 
 use crate::common::{Scratch, command, have, ok, repository, said, seeds, utf8};
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ fn agrees(name: &str, arguments: &[&str]) {
     let output = compared(&scratch, &run);
     assert_eq!(differences(&output), [""; 0], "{name}");
     let tables = said(&output).lines().filter(|line| line.contains(" rows equal")).count();
-    assert_eq!(tables, 4, "{name}: {}", said(&output));
+    assert_eq!(tables, 5, "{name}: {}", said(&output));
 }
 
 /// Saves and restores of registers at each depth of a recursion.
@@ -195,6 +195,24 @@ const SAME: &[&str] = &[
     "SELECT coalesce(f.name, ''), g.name, e.kind, e.calls, e.steps FROM call_edge e
      LEFT JOIN function_symbol f ON f.function_id = e.caller_function_id
      JOIN function_symbol g ON g.function_id = e.callee_function_id ORDER BY ALL",
+    "SELECT coalesce(f.name, ''), g.name, e.kind, e.calls, e.steps FROM call_edge_folded e
+     LEFT JOIN function_symbol f ON f.function_id = e.caller_function_id
+     JOIN function_symbol g ON g.function_id = e.callee_function_id ORDER BY ALL",
+    "SELECT f.name, g.name, e.via, e.bytes, e.unique_bytes, e.addresses, e.transfers FROM function_edge_folded e
+     JOIN function_symbol f ON f.function_id = e.writer_function_id
+     JOIN function_symbol g ON g.function_id = e.reader_function_id
+     WHERE g.name NOT LIKE 'strcspn%' ORDER BY ALL",
+    "SELECT f.name, p.* EXCLUDE (function_id) FROM function_profile_folded p JOIN function_symbol f USING (function_id) ORDER BY ALL",
+    "WITH RECURSIVE chain AS (
+         SELECT s.stack_id, f.name FROM call_stack s JOIN function_symbol f USING (function_id) WHERE s.parent_stack_id IS NULL
+         UNION ALL
+         SELECT s.stack_id, chain.name || ';' || f.name FROM call_stack s JOIN function_symbol f USING (function_id)
+         JOIN chain ON chain.stack_id = s.parent_stack_id)
+     SELECT w.name, r.name, f.name, g.name, e.via, e.bytes, e.unique_bytes, e.transfers
+     FROM stack_edge e JOIN function_symbol f ON f.function_id = e.writer_function_id
+     JOIN function_symbol g ON g.function_id = e.reader_function_id
+     LEFT JOIN chain w ON w.stack_id = e.writer_stack_id LEFT JOIN chain r ON r.stack_id = e.reader_stack_id
+     WHERE g.name NOT LIKE 'strcspn%' ORDER BY ALL",
     "SELECT f.name, s.depth, s.nested, p.calls, p.steps_self, p.steps_total FROM call_stack s JOIN stack_profile p USING (stack_id)
      JOIN function_symbol f USING (function_id) ORDER BY ALL",
     "SELECT f.name, s.steps, s.entirely FROM start_up s JOIN function_symbol f USING (function_id) ORDER BY ALL",

@@ -13,7 +13,7 @@ use crate::analysis::origin::{Origin, Source, Sources, StackSide};
 use crate::analysis::place::{Place, PlaceCode};
 use crate::analysis::summary::{FunctionFlow, ThreadSteps};
 use crate::analysis::sums::{FunctionSums, PairSums};
-use crate::analysis::{CallEdge, CallKind, ContextFlow, Summary};
+use crate::analysis::{CallEdge, CallKind, ContextFlow, MergedSteps, Summary};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::event::Carries;
 use crate::id::{FunctionId, StackId, ThreadId};
@@ -22,6 +22,7 @@ use crate::store::writer::Writer;
 use crate::trace::Format;
 use crate::trace::stream::Stream;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// Numbers of the regions that are no stacks, and of those that are.
 const HEAP: u32 = 0;
@@ -183,6 +184,8 @@ fn summary(planner: &Planner, rows: &Rows) -> Summary {
     }
     let [steps, calls, first_sp] = rows.run;
     let threads = rows.threads.iter().enumerate();
+    let merged: BTreeSet<FunctionId> = stubs(rows).map(|(stub, ..)| stub).collect();
+    let is_stub = |end: Origin<FunctionId>| matches!(end, Origin::Step(f) if merged.contains(&f));
     Summary {
         functions,
         function_flows: flows
@@ -193,12 +196,21 @@ fn summary(planner: &Planner, rows: &Rows) -> Summary {
             })
             .collect(),
         instruction_flows: Vec::new(),
-        call_edges: call_edges(rows),
-        stub_flows: Vec::new(),
-        stub_calls: Vec::new(),
-        stubs: Vec::new(),
-        merged_calls: 0,
-        merged_steps: Default::default(),
+        call_edges: call_edges(&rows.calls),
+        stub_flows: flows
+            .iter()
+            .filter(|(writer, reader, ..)| is_stub(writer.function) || is_stub(reader.function))
+            .map(|&(writer, reader, place, sums)| FunctionFlow {
+                writer: writer.into,
+                reader: reader.into,
+                place,
+                sums,
+            })
+            .collect(),
+        stub_calls: call_edges(&rows.stub_calls),
+        merged_calls: stubs(rows).map(|(.., [calls, _])| calls).sum(),
+        merged_steps: merged_steps(rows),
+        stubs: merged.into_iter().collect(),
         contexts: contexts(rows),
         context_flows: flows
             .iter()
@@ -224,14 +236,33 @@ fn summary(planner: &Planner, rows: &Rows) -> Summary {
     }
 }
 
-fn call_edges(rows: &Rows) -> Vec<CallEdge> {
+/// Stubs, what each is merged into, and its instances and steps there.
+fn stubs(rows: &Rows) -> impl Iterator<Item = (FunctionId, FunctionId, [u64; 2])> + '_ {
+    rows.actors.iter().filter_map(|actor| {
+        let [stub, into] = [actor.function, actor.into].map(FunctionId::new);
+        Some((stub?, into?, actor.stub?))
+    })
+}
+
+fn merged_steps(rows: &Rows) -> FxHashMap<FunctionId, MergedSteps> {
+    let mut found: FxHashMap<FunctionId, MergedSteps> = FxHashMap::default();
+    for (stub, into, [calls, steps]) in stubs(rows).filter(|(stub, into, _)| stub != into) {
+        let gone = found.entry(stub).or_default();
+        gone.calls += calls;
+        gone.steps += steps;
+        found.entry(into).or_default().come += steps;
+    }
+    found
+}
+
+fn call_edges(rows: &[([u32; 3], [u64; 2])]) -> Vec<CallEdge> {
     use CallKind::{Call, Gap, Root, Signal, Stub, Tail};
     let kinds = [Call, Tail, Signal, Root, Stub, Gap];
     let edge = |&([caller, callee, kind], [calls, steps]): &([u32; 3], [u64; 2])| {
         let (callee, kind) = (FunctionId::new(callee)?, *kinds.get(kind as usize)?);
         Some(((FunctionId::new(caller), callee, kind), calls, steps))
     };
-    CallEdge::list(rows.calls.iter().filter_map(edge))
+    CallEdge::list(rows.iter().filter_map(edge))
 }
 
 fn contexts(rows: &Rows) -> StepContexts {

@@ -96,6 +96,8 @@ pub struct Actor {
     pub context: u32,
     /// It is of several contexts, of which this is the one with the most steps.
     pub several: bool,
+    /// Of a stub its instances, and their own steps.
+    pub stub: Option<[u64; 2]>,
 }
 
 /// Rows as they were sent.
@@ -107,6 +109,8 @@ pub struct Rows {
     pub functions: Vec<(u32, [u64; 4])>,
     /// Caller, callee and kind; calls and steps.
     pub calls: Vec<([u32; 3], [u64; 2])>,
+    /// Calls by stubs as their callers', and of stubs that nothing called.
+    pub stub_calls: Vec<([u32; 3], [u64; 2])>,
     /// Caller's context, 0: none, and function; calls and steps.
     pub contexts: Vec<([u32; 2], [u64; 2])>,
     /// By number, from 1 on.
@@ -151,9 +155,12 @@ impl Rows {
                 5 => self.counts.push(of.eight()?),
                 6 => self.threads.push((of.four()?, of.eight()?)),
                 7 => self.run = numbers(&mut of)?,
+                9 => self.stub_calls.push((keys(&mut of)?, numbers(&mut of)?)),
                 8 => {
-                    let [function, into, context, several] = keys(&mut of)?;
-                    self.actors.push(Actor { function, into, context, several: several != 0 });
+                    let [function, into, context, flags] = keys(&mut of)?;
+                    let (several, figures) = (flags & 1 != 0, numbers(&mut of)?);
+                    let stub = (flags & 2 != 0).then_some(figures);
+                    self.actors.push(Actor { function, into, context, several, stub });
                 }
                 _ => return Err(bad()),
             }
