@@ -122,6 +122,11 @@ const OF_SUMS: [&str; 6] = [
     FLOW_PART,
 ];
 
+/// Whether a database of detail `summary` has rows of a table.
+pub fn has_sums(table: &str) -> bool {
+    OF_SUMS.contains(&table)
+}
+
 /// Tables that a database of detail `summary` has no rows in, and one of more detail those that are made of
 /// the packed run.
 pub fn made_of_steps() -> impl Iterator<Item = &'static str> {

@@ -87,13 +87,16 @@ const MOST_STEPS_OF_CALLS: i64 = 400_000_000;
 /// # Errors
 /// Where the run is too long to make them for one statement: it names the ways to have them.
 pub fn ensure_named(connection: &Connection, statement: &str) -> Result<(), ViewError> {
-    let Some((detail, name)) = named(statement) else { return Ok(()) };
+    let Some((Need { detail, sums }, name)) = named(statement) else { return Ok(()) };
     if !packed::lacks(connection, &Wanted::all(detail))? {
         return Ok(());
     }
     let steps = steps(connection)?;
     let most = if detail >= Detail::Pairs { MOST_STEPS } else { MOST_STEPS_OF_CALLS };
     if steps > most {
+        if sums {
+            return Ok(());
+        }
         // What `addfg rows` made of a part is there to be asked.
         let table = if detail >= Detail::Pairs { "communication_row" } else { "function_call_row" };
         let made = format!("SELECT count(*) > 0 FROM (FROM {table} LIMIT 1)");
@@ -120,17 +123,42 @@ pub fn typed<T, E: From<duckdb::Error>>(
     done
 }
 
-/// The words of a text that may be names.
+/// The words of a text that may be names: of calls with `(` at the end, so that the column `steps` is not taken for the
+/// table function.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '_';
-    text.split(is_end).filter(|word| !word.is_empty()).map(str::to_lowercase)
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(is_end);
+        let (word, behind) = rest.split_at(rest.find(is_end).unwrap_or(rest.len()));
+        rest = behind;
+        let call = if behind.trim_start().starts_with('(') { "(" } else { "" };
+        (!word.is_empty()).then(|| word.to_lowercase() + call)
+    })
 }
 
-/// The detail that a statement needs for what it names, and one of these names.
-fn named(statement: &str) -> Option<(Detail, String)> {
-    let mut needs: BTreeMap<String, Detail> = BTreeMap::new();
-    let tables = packed::tables();
-    needs.extend(tables.map(|(table, detail)| (table.to_owned(), detail)));
+/// What a name needs to have all rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Need {
+    detail: Detail,
+    /// There are rows of it without these, some with NULL.
+    sums: bool,
+}
+
+impl Need {
+    fn and(self, other: Need) -> Need {
+        Need { detail: self.detail.max(other.detail), sums: self.sums && other.sums }
+    }
+}
+
+/// What a statement needs for what it names, and the name that needs most.
+fn named(statement: &str) -> Option<(Need, String)> {
+    let mut needs: BTreeMap<String, Need> = BTreeMap::new();
+    needs.extend(
+        packed::tables().map(|(table, detail)| {
+            (table.to_owned(), Need { detail, sums: packed::has_sums(table) })
+        }),
+    );
     // Views and macros need what they read. Each reads only what stands before it.
     for text in SCHEMA {
         let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("--")).collect();
@@ -142,16 +170,21 @@ fn named(statement: &str) -> Option<(Detail, String)> {
             };
             let mut all = words(rest);
             let Some(name) = all.next() else { continue };
-            if let Some(most) = all.filter_map(|word| needs.get(&word).copied()).max() {
-                needs.insert(name, most);
+            let read = all.filter_map(|word| needs.get(&word).copied());
+            if let Some(need) = read.reduce(Need::and) {
+                needs.insert(name, need);
             }
         }
     }
     // What stands in quotes is text: every other piece between them.
     let names: Vec<&str> = statement.split('\'').step_by(2).collect();
     let names = names.join(" ");
-    let found = words(&names).filter_map(|word| Some((*needs.get(&word)?, word)));
-    found.max()
+    let found: Vec<(Need, String)> = words(&names)
+        .filter_map(|word| Some((*needs.get(&word)?, word.trim_end_matches('(').to_owned())))
+        .collect();
+    let need = found.iter().map(|(need, _)| *need).reduce(Need::and)?;
+    let (_, name) = found.into_iter().max_by_key(|(need, _)| (!need.sums, need.detail))?;
+    Some((need, name))
 }
 
 #[cfg(test)]
@@ -160,16 +193,23 @@ mod tests {
 
     #[test]
     fn statements_need_what_their_views_read() {
-        let detail = |sql: &str| named(sql).map(|(detail, _)| detail);
+        let detail = |sql: &str| named(sql).map(|(need, _)| need.detail);
         assert_eq!(detail("SELECT count(*) FROM communication"), Some(Detail::Pairs));
         assert_eq!(detail("FROM steps(1, 2)"), Some(Detail::Pairs));
         assert_eq!(detail("FROM Function_Call"), Some(Detail::Instance));
         assert_eq!(detail("FROM dataflow JOIN data_access USING (x)"), Some(Detail::Pairs));
         assert_eq!(detail("FROM function_dataflow"), None);
+        assert_eq!(detail("FROM accesses (1, 2) a"), Some(Detail::Pairs));
+        assert_eq!(detail("SELECT sum(steps), max(steps) AS accesses FROM call_edge"), None);
+        assert_eq!(detail("SELECT count(*) FROM call_edge e (steps) WHERE steps > 2"), None);
         assert_eq!(
             detail("SELECT value FROM meta WHERE key = 'steps' OR key = 'it''s steps'"),
             None
         );
         assert_eq!(detail("SELECT 'a' FROM steps(1, 2) WHERE 'b' <> ''"), Some(Detail::Pairs));
+        let sums = |sql: &str| named(sql).map(|(need, name)| (need.sums, name));
+        assert_eq!(sums("FROM system_call"), Some((true, "system_call".into())));
+        let both = "FROM function_call JOIN call_edge_folded USING (kind)";
+        assert_eq!(sums(both), Some((false, "function_call".into())));
     }
 }
