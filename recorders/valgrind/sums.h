@@ -107,7 +107,6 @@ static void sums_mapped(Addr a, SizeT bytes, Bool executable, ULong offset, cons
         UInt id = hear4();
         put_place(first, last + 1, id, executable);
     }
-    functions_known = hear4();
 }
 
 static void sums_unmapped(Addr a, SizeT bytes)

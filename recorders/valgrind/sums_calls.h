@@ -164,7 +164,7 @@ static void begin_instance(UInt function, UInt kind, Bool stub, Addr returns, Ad
     function_of(function)->stub = stub;
     Frame new = { function, ++calls_made, kind, 0, NULL, returns, slot, 0, 0, 0, (*live_of(function))++ == 0, 0 };
     new.context = enter_context(above ? above->context : 0, function, stub);
-    new.actor = actor_in(new.context, function, above && stub ? above->actor : NULL);
+    new.actor = begin_actor(new.context, function, above && stub ? above->actor : NULL);
     alive[new.call % ALIVE]++;
     T.frames[T.depth++] = new;
 }

@@ -45,6 +45,7 @@ struct Segment_ {
     /* Its number in the function. */
     UInt at;
     Segment *code;
+    Actor *of;
     UInt static_bytes, static_transfers, static_unique;
     Bool stub;
     /* From the function to itself in registers; bytes that it surely hands to itself. */
@@ -364,7 +365,7 @@ static VG_REGPARM(3) void store_any(Addr a, UWord size, UWord actor) { cells_wri
 
 static VG_REGPARM(3) void store_once(Addr a, UWord size, UWord actor)
 {
-    function_of(function_behind(actor))->written += size;
+    function_of(numbered[actor]->function)->written += size;
     cells_write(a, size, actor);
 }
 
@@ -391,7 +392,7 @@ static VG_REGPARM(2) void store_register(Site *s, Addr a)
     if (IS_MIXED(tag) || s->offset % 8 + s->register_size > 8) return read_now(s->offset, s->register_size, s->segment->actor);
     if (!writer) writer = INITIAL;
     Flow *f = s->taken.count ? s->taken.of[0].flow : NULL;
-    if (!f || f->writer != writer) f = flow(writer, s->segment->actor, 0);
+    if (!f || f->writer != id_of(writer)) f = flow(writer, s->segment->actor, 0);
     s->taken.count = 1;
     s->taken.of[0].flow = f;
     f->bytes += s->register_size;
@@ -472,11 +473,12 @@ static VG_REGPARM(2) void arrive(const Segment *s, Addr address)
 /* The actor that runs comes into a segment for the first time. */
 static VG_REGPARM(1) void begin_state(const Segment *code)
 {
-    const Actor *actor = T.frames[T.depth - 1].actor;
+    Actor *actor = T.frames[T.depth - 1].actor;
     SizeT bytes = (Addr)(code->met + code->granules + 1) - (Addr)code;
     Segment *new = VG_(malloc)("addfg.state", bytes);
     VG_(memcpy)(new, code, bytes);
     new->count = 0;
+    new->of = actor;
     new->actor = actor->number;
     new->cells = actor->number * 0x0001000100010001ULL;
     new->first_cells = new->cells | CELL_FIRST;
@@ -630,7 +632,7 @@ static void say_rows(void)
         say4(actor->function);
         say4(actor->into ? actor->into->function : actor->function);
         say4(context_of(actor));
-        say4((!actor->into && !actor->chain) | functions[actor->function].stub << 1);
+        say4(is_of_several(actor) | functions[actor->function].stub << 1);
         say8(actor->calls);
         say8(actor->steps);
     }

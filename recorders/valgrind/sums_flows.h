@@ -10,7 +10,7 @@ enum { INITIAL = SOURCE, UNINITIALISED, STACK_START, OF_PLACE = SOURCE + 4, KERN
 /* The writer that a cell names. */
 static inline UInt writer_of(UInt function) { return is_kernel(function) ? KERNEL + (KERNEL_CELL - function) : function; }
 
-/* Between two actors (sums_actors.h), sources or sinks, at a place. */
+/* Between two actors by their ids (sums_actors.h), sources or sinks, at a place. */
 typedef struct {
     UInt writer, reader, place, pair;
     ULong bytes, transfers, unique, addresses;
@@ -34,8 +34,13 @@ static UInt flow_slot(UInt writer, UInt reader, UInt place)
     return i;
 }
 
+static UInt id_of(UInt number);
+
+/* `writer`, `reader`: numbers of actors, sources or sinks. */
 static Flow *flow(UInt writer, UInt reader, UInt place)
 {
+    writer = id_of(writer);
+    reader = id_of(reader);
     if (flow_count * 2 >= flow_room) {
         Flow **old = flows;
         UInt room = flow_room;
@@ -178,6 +183,8 @@ typedef struct {
 
 static Parted *parted;
 static UInt parted_count, parted_room, *parted_slot, parted_slots;
+/* Those before are not looked for. */
+static UInt parted_from;
 
 static UInt parted_place(const Parted *p)
 {
@@ -198,11 +205,11 @@ static UInt number_of_parted(const OneByte *byte)
         while (byte[k].write != byte[i].write) k++;
         p.part[i] = !byte[i].write ? 8 : byte[i].write & WHOLE ? 9 : k;
     }
-    if (parted_count * 2 >= parted_slots) {
+    if ((parted_count - parted_from) * 2 >= parted_slots) {
         parted_slots = parted_slots ? parted_slots * 2 : 1024;
         if (parted_slot) VG_(free)(parted_slot);
         parted_slot = VG_(calloc)("addfg.parted", parted_slots, sizeof *parted_slot);
-        for (UInt i = 0; i < parted_count; i++) parted_slot[parted_place(parted + i)] = i + 1;
+        for (UInt i = parted_from; i < parted_count; i++) parted_slot[parted_place(parted + i)] = i + 1;
     }
     UInt at = parted_place(&p);
     if (parted_slot[at]) return parted_slot[at] - 1;

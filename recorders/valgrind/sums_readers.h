@@ -274,9 +274,10 @@ static void read_otherwise(UInt g, UInt bytes, UInt call, UInt first);
 
 static Flow *flow_from(UInt writer, UInt reader, Flow *hint, const Taken *met)
 {
-    if (hint && hint->writer == writer) return hint;
+    UInt id = id_of(writer);
+    if (hint && hint->writer == id) return hint;
     for (UInt i = 0; met && i < met->count; i++)
-        if (met->of[i].flow->writer == writer) return met->of[i].flow;
+        if (met->of[i].flow->writer == id) return met->of[i].flow;
     return flow(writer, reader, 0);
 }
 

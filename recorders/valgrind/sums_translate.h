@@ -343,6 +343,7 @@ static Segment *place_segment(Segment *s)
     if (s->at < had) return s;
     f->segment_room = had * 2 + 16;
     for (Actor *a = f->actors; a; a = a->next) {
+        if (!a->state) continue;
         a->state = VG_(realloc)("addfg.states", a->state, (f->segment_room + 1) * sizeof *a->state);
         VG_(memset)(a->state + had, 0, (f->segment_room + 1 - had) * sizeof *a->state);
     }

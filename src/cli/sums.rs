@@ -48,7 +48,12 @@ pub fn only(recorder: &Recorder, plan: &Plan, only: Only) -> anyhow::Result<Exit
         }
         Told::Snapshot(to, Err(error)) => say!("addfg: {}: no snapshot: {error}", to.display()),
     };
-    let wanted = Wanted { database: Some(database), asked: asked.clone(), told: Box::new(told) };
+    let wanted = Wanted {
+        database: Some(database),
+        asked: asked.clone(),
+        contexts: false,
+        told: Box::new(told),
+    };
     let recording = Recording::start_sums(recorder, plan, wanted)?;
     signals::hand_on(recording.program());
     if live && std::io::stderr().is_terminal() {

@@ -229,7 +229,7 @@ struct Ends<'a> {
 
 /// The sums are given at the end only.
 fn unasked() -> Wanted {
-    Wanted { database: None, asked: Arc::default(), told: Box::new(|_| ()) }
+    Wanted { database: None, asked: Arc::default(), contexts: true, told: Box::new(|_| ()) }
 }
 
 /// The thread that takes the sums.

@@ -63,6 +63,8 @@ pub struct Wanted {
     /// None: they are given only.
     pub database: Option<Database>,
     pub asked: Arc<Asked>,
+    /// Data between chains of functions is given, too.
+    pub contexts: bool,
     pub told: Box<dyn FnMut(Told) + Send>,
 }
 
@@ -96,7 +98,7 @@ pub fn serve(isa: Isa, mut stream: UnixStream, mut wanted: Wanted) -> io::Result
             living(wanted.asked.answer(&mut answer, &mut stream))?;
         }
     }
-    let mut sums = rows.named(&planner);
+    let mut sums = rows.named(&planner, wanted.contexts);
     sums.no_unique = wanted.database.as_ref().is_some_and(|database| !database.unique);
     let database = wanted.database.filter(|_| sums.is_whole);
     sums.report = database.map(|to| to.write(&to.options.output, &planner, &rows));
@@ -123,7 +125,7 @@ fn snapshot(
 ) -> io::Result<()> {
     let purpose = if why.four()? == 0 { wanted.asked.next() } else { Some(Purpose::Database) };
     match (purpose, &wanted.database) {
-        (Some(Purpose::Look), _) => (wanted.told)(Told::Look(&rows.named(planner))),
+        (Some(Purpose::Look), _) => (wanted.told)(Told::Look(&rows.named(planner, false))),
         (Some(Purpose::Database), Some(database)) => {
             *snapshots += 1;
             let to = database.snapshot(*snapshots);

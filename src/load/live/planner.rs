@@ -118,9 +118,6 @@ impl Planner {
             answer.eight(last);
             answer.four(id);
         }
-        let space = self.space.borrow();
-        let functions: usize = space.images().iter().map(|i| i.image.functions.len()).sum();
-        answer.four(u32::try_from(functions).unwrap_or(u32::MAX));
         Ok(())
     }
 

@@ -178,8 +178,8 @@ impl Rows {
         self.actors.iter().filter(|actor| actor.several).count()
     }
 
-    /// The rows with names, those of the same names added up.
-    pub fn named(&self, planner: &Planner) -> LiveSums {
+    /// The rows with names, those of the same names added up; `by_context`: data between chains, too.
+    pub fn named(&self, planner: &Planner, by_context: bool) -> LiveSums {
         let mut sums = LiveSums {
             several: self.several(),
             problems: self.problems.clone(),
@@ -228,6 +228,9 @@ impl Rows {
             let by_function = |end, actor: Option<Actor>| of(actor.map_or(end, |a| a.function));
             let key = (by_function(writer, from), by_function(reader, to), via.clone());
             sums.flows.entry(key).or_default().add(row);
+            if !by_context {
+                continue;
+            }
             let in_context = |end, actor: Option<Actor>| actor.map_or_else(|| of(end), chain);
             let key = (in_context(writer, from), in_context(reader, to), via);
             let row = FlowSums { addresses: 0, ..row };

@@ -1,0 +1,215 @@
+/* Numbers of actors that wrote nothing which is still there are given back; if those are few, actors that began seldom
+ * of late become their functions, without a context. A part of addfg_main.c.
+ *
+ * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
+ */
+
+typedef __typeof__(T) Thread;
+
+/* By number: it is somewhere; it runs. */
+enum { WROTE = 1, RUNS = 2 };
+static UChar *in_use;
+/* By number what it becomes; NULL: none changes. */
+static UInt *becomes;
+
+static UInt seen_number(UInt number)
+{
+    if (!number || number >= NUMBERS) return number;
+    if (becomes) return becomes[number] ? becomes[number] : number;
+    in_use[number] |= WROTE;
+    return number;
+}
+
+static void see_tag(Tag *tag)
+{
+    if (!IS_MIXED(*tag)) *tag = (*tag & ~(Tag)0x1fffffff) | seen_number(FUNCTION_OF(*tag));
+}
+
+static void see_mixed(Mixed *mixed)
+{
+    for (UInt i = 0; i < 8; i++) see_tag(&(*mixed)[i].tag);
+}
+
+static void see_thread(Thread *t)
+{
+    for (UInt d = 0; d < t->depth && !becomes; d++) in_use[t->frames[d].actor->number] |= RUNS;
+    for (UInt g = 0; g <= GRANULES; g++) {
+        see_tag(t->tag + g);
+        if (g == GRANULES || !IS_MIXED(t->tag[g])) continue;
+        see_mixed(t->mixed + g);
+        if (becomes) t->tag[g] = number_of_parted(t->mixed[g]) | TAG_MIXED | (Tag)CALL_OF(t->tag[g]) << 32;
+    }
+}
+
+static void see_saves(void)
+{
+    for (UInt n = 1; n < save_count; n++) {
+        Save *s = saves + n;
+        UInt granules = (s->offset + s->size - 1) / 8 - s->offset / 8 + 1;
+        if (!s->live) continue;
+        for (UInt g = 0; g < granules && g < SAVED_GRANULES; g++) {
+            see_tag(s->tag + g);
+            if (IS_MIXED(s->tag[g])) see_mixed(s->mixed + g);
+        }
+        see_tag(&s->behind);
+    }
+}
+
+static void see_cells(Addr a, ULong bytes)
+{
+    UInt last = 0, last_seen = 0;
+    for (Cell *cell = cell_of(a), *end = cell + bytes; cell < end; cell++, a++) {
+        UInt number = *cell & CELL_FUNCTION;
+        if (number == CELL_LINKED) {
+            Linked *l = linked + *save_of(a);
+            l->function = seen_number(l->function);
+            continue;
+        }
+        if (number != last) {
+            last = number;
+            last_seen = seen_number(number);
+        }
+        if (last_seen != number) *cell = (*cell & ~CELL_FUNCTION) | last_seen;
+    }
+}
+
+/* Pages of cells that have been touched: the system says so of each. */
+#define TOUCHED (3ULL << 62)
+static void see_memory(void)
+{
+    static ULong page[4096];
+    SysRes opened = VG_(open)("/proc/self/pagemap", VKI_O_RDONLY, 0);
+    Int file = sr_isError(opened) ? -1 : sr_Res(opened);
+    Addr one;
+    Int count = VG_(am_get_segment_starts)(SkFileC | SkAnonC | SkShmC, &one, 1), room = count < 0 ? -count : count;
+    Addr *start = VG_(malloc)("addfg.segments", (room + 1) * sizeof *start);
+    count = VG_(am_get_segment_starts)(SkFileC | SkAnonC | SkShmC, start, room);
+    for (Int i = 0; i < count; i++) {
+        const NSegment *s = VG_(am_find_nsegment)(start[i]);
+        if (!s || s->start >= TOP_ADDRESS) continue;
+        Addr end = s->end < TOP_ADDRESS ? s->end + 1 : TOP_ADDRESS;
+        for (Addr a = s->start; a < end;) {
+            /* A page of cells is of half a page of memory. */
+            ULong pages = (end - a) / 2048 < 4096 ? (end - a) / 2048 : 4096;
+            OffT at = (CELLS_AT + 2 * a) / 4096 * 8;
+            Bool known = file >= 0 && VG_(lseek)(file, at, VKI_SEEK_SET) == at
+                && VG_(read)(file, page, pages * 8) == (Int)(pages * 8);
+            for (ULong k = 0; k < pages; k++, a += 2048)
+                if (!known || page[k] & TOUCHED) see_cells(a, 2048);
+        }
+    }
+    VG_(free)(start);
+    if (file >= 0) VG_(close)(file);
+}
+
+static void see_all(void)
+{
+    see_thread(&T);
+    for (ThreadId tid = 1; tid < sums_thread_room; tid++)
+        if (sums_thread[tid] && tid != sums_running) see_thread(sums_thread[tid]);
+    see_saves();
+    see_memory();
+}
+
+/* What was met last is not known any more: numbers have changed. */
+static void forget_met(void)
+{
+    UInt kept = 0;
+    for (UInt i = 0; i < state_count; i++) {
+        Segment *s = states[i];
+        if (!s->of->number) {
+            VG_(free)(s);
+            continue;
+        }
+        states[kept++] = s;
+        s->own = NULL;
+        s->since = NEVER;
+        if (s->granules) s->met[0] = ~0u;
+        for (UInt k = 0; k < s->sites; k++) {
+            s->site[k].taken.count = 0;
+            look_again(s->site + k);
+        }
+    }
+    state_count = kept;
+}
+
+/* Gives the number of those that stay. */
+static UInt give_back_unused(void)
+{
+    UInt kept = 0;
+    free_numbers = 0;
+    for (UInt n = 1; n < given; n++) {
+        if (numbered[n] && in_use[n]) {
+            kept++;
+            continue;
+        }
+        if (numbered[n]) numbered[n]->number = 0;
+        numbered[n] = NULL;
+        free_number[free_numbers++] = n;
+    }
+    return kept;
+}
+
+/* Actors that began no more than so often become their functions. */
+static void merge(UInt most)
+{
+    for (UInt n = 1; n < given; n++) {
+        Actor *actor = numbered[n];
+        if (!actor || !actor->chain || in_use[n] & RUNS || actor->lately > most) continue;
+        Actor *to = actor_of_several(actor->function);
+        actor->number = 0;
+        if (to->number) becomes[n] = to->number;
+        else {
+            /* It takes the number over. */
+            to->number = n;
+            to->state = actor->state;
+            actor->state = NULL;
+            numbered[n] = to;
+            for (UInt k = 0; k < functions[to->function].segments; k++)
+                if (to->state[k]) to->state[k]->of = to;
+            continue;
+        }
+        numbered[n] = NULL;
+    }
+}
+
+static void free_states(void)
+{
+    forget_met();
+    for (UInt i = 1; i < actor_count; i++) {
+        Actor *a = actors[i];
+        if (a->number) continue;
+        if (a->state) VG_(free)(a->state);
+        a->state = NULL;
+    }
+}
+
+static void collect_numbers(void)
+{
+    share_segments();
+    count_all();
+    in_use = VG_(calloc)("addfg.numbers", NUMBERS, 1);
+    see_all();
+    /* Parts that are known may name who is none now. */
+    parted_from = parted_count;
+    VG_(memset)(parted_slot, 0, parted_slots * sizeof *parted_slot);
+    UInt kept = give_back_unused();
+    if (kept > (UInt)numbers * 3 / 4) {
+        becomes = VG_(calloc)("addfg.numbers", NUMBERS, sizeof *becomes);
+        for (UInt most = 1; kept > (UInt)numbers / 2 && most < 1u << 30; most *= 4) {
+            merge(most);
+            kept = 0;
+            for (UInt n = 1; n < given; n++) kept += numbered[n] != NULL;
+        }
+        see_all();
+        VG_(free)(becomes);
+        becomes = NULL;
+        free_numbers = 0;
+        for (UInt n = 1; n < given; n++)
+            if (!numbered[n]) free_number[free_numbers++] = n;
+        calls_for_actor *= 2;
+    }
+    free_states();
+    for (UInt i = 1; i < actor_count; i++) actors[i]->lately /= 2;
+    VG_(free)(in_use);
+}
