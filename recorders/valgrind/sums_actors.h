@@ -37,8 +37,11 @@ static Actor *numbered[NUMBERS];
 static UShort free_number[NUMBERS];
 /* Numbers that there are (fewer in tests), that have been given, and that were given back. */
 static Int numbers = NUMBERS;
-static UInt given = 1, free_numbers;
+static Int given = 1;
+static UInt free_numbers;
 static void collect_numbers(void);
+/* Steps before which it would find as few as last time. */
+static ULong collect_from;
 /* Calls from which on a chain has an actor of its own. */
 static UInt calls_for_actor = 1;
 
@@ -73,16 +76,10 @@ static Actor *new_actor(UInt function, UInt chain, Actor *into)
     return actors[new->id] = new;
 }
 
-static void give_number(Actor *actor)
+static void give_number(Actor *actor, UInt number)
 {
-    if (!free_numbers && given >= numbers) collect_numbers();
-    if (free_numbers) actor->number = free_number[--free_numbers];
-    else if (given < numbers) actor->number = given++;
-    else {
-        problem(TOO_MANY_FUNCTIONS);
-        actor->number = numbers - 1;
-    }
-    numbered[actor->number] = actor;
+    actor->number = number;
+    numbered[number] = actor;
     actor->state = VG_(calloc)("addfg.states", functions[actor->function].segment_room + 1, sizeof *actor->state);
 }
 
@@ -154,8 +151,17 @@ static Actor *actor_in(UInt context, UInt function, Actor *above)
 static Actor *begin_actor(UInt context, UInt function, Actor *above)
 {
     Actor *actor = actor_in(context, function, above);
-    if (!actor->number) give_number(actor);
     actor->lately++;
+    if (actor->number) return actor;
+    if (!free_numbers && given >= numbers && steps_done >= collect_from) collect_numbers();
+    if (free_numbers) give_number(actor, free_number[--free_numbers]);
+    else if (given < numbers) give_number(actor, given++);
+    else {
+        Actor *whole = actor_of_several(function);
+        if (whole->number) return whole;
+        problem(TOO_MANY_FUNCTIONS);
+        give_number(actor, numbers - 1);
+    }
     return actor;
 }
 

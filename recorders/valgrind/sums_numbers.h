@@ -138,7 +138,7 @@ static UInt give_back_unused(void)
 {
     UInt kept = 0;
     free_numbers = 0;
-    for (UInt n = 1; n < given; n++) {
+    for (Int n = 1; n < given; n++) {
         if (numbered[n] && in_use[n]) {
             kept++;
             continue;
@@ -153,7 +153,7 @@ static UInt give_back_unused(void)
 /* Actors that began no more than so often become their functions. */
 static void merge(UInt most)
 {
-    for (UInt n = 1; n < given; n++) {
+    for (Int n = 1; n < given; n++) {
         Actor *actor = numbered[n];
         if (!actor || !actor->chain || in_use[n] & RUNS || actor->lately > most) continue;
         Actor *to = actor_of_several(actor->function);
@@ -184,6 +184,8 @@ static void free_states(void)
     }
 }
 
+#define COLLECT_STEPS 20000000
+
 static void collect_numbers(void)
 {
     share_segments();
@@ -199,17 +201,18 @@ static void collect_numbers(void)
         for (UInt most = 1; kept > (UInt)numbers / 2 && most < 1u << 30; most *= 4) {
             merge(most);
             kept = 0;
-            for (UInt n = 1; n < given; n++) kept += numbered[n] != NULL;
+            for (Int n = 1; n < given; n++) kept += numbered[n] != NULL;
         }
         see_all();
         VG_(free)(becomes);
         becomes = NULL;
         free_numbers = 0;
-        for (UInt n = 1; n < given; n++)
+        for (Int n = 1; n < given; n++)
             if (!numbered[n]) free_number[free_numbers++] = n;
         calls_for_actor *= 2;
     }
     free_states();
+    if (free_numbers < (UInt)numbers / 16) collect_from = steps_done + COLLECT_STEPS;
     for (UInt i = 1; i < actor_count; i++) actors[i]->lately /= 2;
     VG_(free)(in_use);
 }

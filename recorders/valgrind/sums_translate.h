@@ -197,7 +197,8 @@ static void begin_straight(Sums *z, UInt instruction, UInt touch, Int behind)
     z->straight[z->straights++] = new;
 }
 
-/* The instruction gets a signal instead. */
+/* The instruction gets a signal instead. (Behind one that valgrind does otherwise than the processor, `Ijk_EmWarn`, the
+ * program goes on with the next one, in another block.) */
 static Bool faults(IRJumpKind kind)
 {
     switch (kind) {
@@ -208,7 +209,6 @@ static Bool faults(IRJumpKind kind)
     case Ijk_SigFPE:
     case Ijk_SigFPE_IntDiv:
     case Ijk_SigFPE_IntOvf:
-    case Ijk_EmWarn:
     case Ijk_EmFail:
         return True;
     default:

@@ -1,8 +1,10 @@
 //! What a recorder has summed while the program ran, held against what a build made of the recording of the same run.
 
 use super::each;
-use crate::load::live::LiveSums;
+use crate::load::live::{FlowEnd, LiveSums};
 use duckdb::Connection;
+use rustc_hash::FxHashMap;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rows of a table by their keys.
@@ -56,11 +58,78 @@ const CHAINS: &str = "WITH RECURSIVE chain AS (
         JOIN chain ON chain.stack_id = s.parent_stack_id)";
 const STACKS: &str =
     "SELECT [chain.name], [p.calls, p.steps_self] FROM chain JOIN stack_profile p USING (stack_id)";
-const STACK_FLOWS: &str = "SELECT [coalesce(w.name, f.name), coalesce(r.name, g.name), e.via],
+/// Contexts are told by number: there may be a million of rows, and chains are long.
+const STACK_FLOWS: &str =
+    "SELECT [coalesce('#' || e.writer_stack_id, f.name), coalesce('#' || e.reader_stack_id, g.name), e.via],
         [e.bytes, e.unique_bytes, e.transfers]
     FROM stack_edge e JOIN function_symbol f ON f.function_id = e.writer_function_id
-    JOIN function_symbol g ON g.function_id = e.reader_function_id
-    LEFT JOIN chain w ON w.stack_id = e.writer_stack_id LEFT JOIN chain r ON r.stack_id = e.reader_stack_id";
+    JOIN function_symbol g ON g.function_id = e.reader_function_id";
+
+/// Numbers of contexts by their chains, and chains by what `STACK_FLOWS` tells them by. Of several with the same names
+/// one.
+struct Chains {
+    number: FxHashMap<String, String>,
+    name: FxHashMap<String, String>,
+}
+
+impl Chains {
+    fn read(connection: &Connection) -> duckdb::Result<Chains> {
+        let (mut number, mut name) = (FxHashMap::default(), FxHashMap::default());
+        let sql = format!("{CHAINS} SELECT '#' || stack_id, name FROM chain ORDER BY stack_id");
+        each(connection, &sql, &[], |row| {
+            let (id, chain): (String, String) = (row.get(0)?, row.get(1)?);
+            name.insert(id.clone(), chain.clone());
+            number.entry(chain).or_insert(id);
+            Ok(())
+        })?;
+        Ok(Chains { number, name })
+    }
+
+    /// What a context is told by: its first number.
+    fn first(&self, end: &str) -> String {
+        let chain = self.name.get(end);
+        chain.and_then(|chain| self.number.get(chain)).cloned().unwrap_or_else(|| end.to_owned())
+    }
+
+    fn end(&self, end: &FlowEnd, sums: &LiveSums) -> String {
+        match end {
+            FlowEnd::Named(name) => name.clone(),
+            FlowEnd::Context(at) => {
+                let chain = sums.chains.get(*at).map_or("", String::as_str);
+                self.number.get(chain).cloned().unwrap_or_else(|| chain.to_owned())
+            }
+        }
+    }
+}
+
+/// `stack_edge`, compared.
+fn flows_in_contexts(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Compared> {
+    let chains = Chains::read(connection)?;
+    let mut live = Rows::new();
+    let mut add = |key: Vec<String>, numbers: Vec<i64>| match live.entry(key) {
+        Entry::Vacant(at) => drop(at.insert(numbers)),
+        Entry::Occupied(mut at) => at.get_mut().iter_mut().zip(numbers).for_each(|(a, b)| *a += b),
+    };
+    for ((writer, reader, via), row) in &sums.context_flows {
+        let key = vec![chains.end(writer, sums), chains.end(reader, sums), via.clone()];
+        let numbers = [row.bytes, row.unique_bytes, row.transfers];
+        add(key, numbers.map(u64::cast_signed).to_vec());
+    }
+    let mut built = Rows::new();
+    for (mut key, numbers) in rows(connection, STACK_FLOWS)? {
+        key[..2].iter_mut().for_each(|end| *end = chains.first(end));
+        let sums = built.entry(key).or_insert_with(|| vec![0; numbers.len()]);
+        sums.iter_mut().zip(numbers).for_each(|(sum, n)| *sum += n);
+    }
+    let columns = &["bytes", "unique_bytes", "transfers"];
+    let mut compared = table_compared(("stack_edge", columns), &live, &built);
+    for end in compared.different.iter_mut().flat_map(|row| &mut row.key[..2]) {
+        if let Some(chain) = chains.name.get(end) {
+            end.clone_from(chain);
+        }
+    }
+    Ok(compared)
+}
 
 /// Compares all that is summed with a database of the run; not `stack_edge` where some contexts count as one.
 pub fn compare(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Vec<Compared>> {
@@ -69,12 +138,6 @@ pub fn compare(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Vec<C
         (
             vec![writer.clone(), reader.clone(), via.clone()],
             vec![row.bytes, row.unique_bytes, row.transfers, row.addresses],
-        )
-    });
-    let in_contexts = sums.context_flows.iter().map(|((writer, reader, via), row)| {
-        (
-            vec![writer.clone(), reader.clone(), via.clone()],
-            vec![row.bytes, row.unique_bytes, row.transfers],
         )
     });
     let profiles = sums.functions.iter().map(|(name, row)| {
@@ -91,7 +154,7 @@ pub fn compare(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Vec<C
     let live = |rows: &mut dyn Iterator<Item = (Vec<String>, Vec<u64>)>| -> Rows {
         rows.map(|(key, numbers)| (key, numbers.into_iter().map(number).collect())).collect()
     };
-    let tables: [(_, &'static [&'static str], String, Rows); 5] = [
+    let tables: [(_, &'static [&'static str], String, Rows); 4] = [
         (
             "function_profile",
             &["calls", "steps_self", "steps_total", "written_bytes"],
@@ -111,21 +174,18 @@ pub fn compare(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Vec<C
             FLOWS.to_owned(),
             live(&mut flows.into_iter()),
         ),
-        (
-            "stack_edge",
-            &["bytes", "unique_bytes", "transfers"],
-            format!("{CHAINS} {STACK_FLOWS}"),
-            live(&mut in_contexts.into_iter()),
-        ),
     ];
-    tables
+    let mut compared: Vec<Compared> = tables
         .into_iter()
-        .filter(|(table, ..)| *table != "stack_edge" || sums.several == 0)
         .map(|(table, columns, sql, live)| {
             let built = rows(connection, &sql)?;
             Ok(table_compared((table, columns), &live, &built))
         })
-        .collect()
+        .collect::<duckdb::Result<_>>()?;
+    if sums.several == 0 {
+        compared.push(flows_in_contexts(connection, sums)?);
+    }
+    Ok(compared)
 }
 
 fn rows(connection: &Connection, sql: &str) -> duckdb::Result<Rows> {

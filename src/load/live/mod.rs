@@ -13,7 +13,7 @@ pub use asked::{Asked, Purpose};
 use message::{Answer, Kind, Numbers};
 use planner::Planner;
 use rows::Rows;
-pub use rows::{FlowSums, FunctionSums, LiveSums};
+pub use rows::{FlowEnd, FlowSums, FunctionSums, LiveSums};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};

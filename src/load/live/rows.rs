@@ -62,14 +62,24 @@ pub struct ContextSums {
     pub steps_self: u64,
 }
 
+/// Who wrote or read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FlowEnd {
+    /// By its place in the list of chains.
+    Context(usize),
+    Named(String),
+}
+
 /// What a recorder has added up, by names.
 #[derive(Debug, Default)]
 pub struct LiveSums {
     /// Writer, reader and `via`.
     pub flows: BTreeMap<(String, String, String), FlowSums>,
     pub functions: BTreeMap<String, FunctionSums>,
-    /// The same between chains of functions, stubs as their callers, without addresses.
-    pub context_flows: BTreeMap<(String, String, String), FlowSums>,
+    /// The same between contexts, stubs as their callers, without addresses.
+    pub context_flows: BTreeMap<(FlowEnd, FlowEnd, String), FlowSums>,
+    /// By context its chain of functions, as in `contexts`.
+    pub chains: Vec<String>,
     /// Caller (empty: none), callee and kind.
     pub calls: BTreeMap<(String, String, String), CallSums>,
     /// The functions of a chain, outermost first, with `;` between.
@@ -216,9 +226,9 @@ impl Rows {
             row.steps_self += steps_self;
             chains.push(chain);
         }
-        let chain = |actor: Actor| {
-            let chain = (actor.context as usize).checked_sub(1).and_then(|at| chains.get(at));
-            chain.cloned().unwrap_or_else(|| name(actor.into))
+        let context = |actor: Actor| match (actor.context as usize).checked_sub(1) {
+            Some(at) => FlowEnd::Context(at),
+            None => FlowEnd::Named(name(actor.into)),
         };
         for &([writer, reader, place], [bytes, unique_bytes, transfers, addresses]) in &self.flows {
             let row = FlowSums { bytes, unique_bytes, transfers, addresses };
@@ -231,11 +241,13 @@ impl Rows {
             if !by_context {
                 continue;
             }
-            let in_context = |end, actor: Option<Actor>| actor.map_or_else(|| of(end), chain);
+            let in_context =
+                |end, actor: Option<Actor>| actor.map_or_else(|| FlowEnd::Named(of(end)), context);
             let key = (in_context(writer, from), in_context(reader, to), via);
             let row = FlowSums { addresses: 0, ..row };
             sums.context_flows.entry(key).or_default().add(row);
         }
+        sums.chains = chains;
         sums
     }
 }
