@@ -483,7 +483,7 @@ static Bool option(const HChar *arg)
     if (VG_STR_CLO(arg, "--stream", stream_name)) return True;
     if (VG_INT_CLO(arg, "--stream-fd", given_fd)) return True;
     if (VG_INT_CLO(arg, "--sums-fd", sums_fd)) return True;
-    if (VG_BINT_CLO(arg, "--sums-numbers", numbers, 64, NUMBERS)) return True;
+    if (VG_BINT_CLO(arg, "--sums-numbers", numbers, 16, NUMBERS)) return True;
     if (VG_BOOL_CLO(arg, "--stepless", stepless)) return True;
     if (VG_BOOL_CLO(arg, "--unique", counts_unique)) return True;
     if (VG_BOOL_CLO(arg, "--snapshots", at_markers)) return True;

@@ -154,6 +154,8 @@ static Actor *begin_actor(UInt context, UInt function, Actor *above)
     actor->lately++;
     if (actor->number) return actor;
     if (!free_numbers && given >= numbers && steps_done >= collect_from) collect_numbers();
+    /* It may be what others have become. */
+    if (actor->number) return actor;
     if (free_numbers) give_number(actor, free_number[--free_numbers]);
     else if (given < numbers) give_number(actor, given++);
     else {

@@ -117,7 +117,8 @@ static void forget_met(void)
     UInt kept = 0;
     for (UInt i = 0; i < state_count; i++) {
         Segment *s = states[i];
-        if (!s->of->number) {
+        /* It has none now, or another one. */
+        if (s->of->number != s->actor) {
             VG_(free)(s);
             continue;
         }
@@ -162,6 +163,7 @@ static void merge(UInt most)
         else {
             /* It takes the number over. */
             to->number = n;
+            if (to->state) VG_(free)(to->state);
             to->state = actor->state;
             actor->state = NULL;
             numbered[n] = to;
