@@ -76,8 +76,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let from = End::find(&db, &args.from, &groups)?;
     let to = End::find(&db, &format!("{}{instance}", args.to), &groups)?;
     let ends = Ends::new(from, to)?.within(args.range);
-    let whole = sum || ends.is_of_call();
-    let db = if whole { db } else { args.database.prepared(db, Detail::Pairs)? };
+    let db = if sum { db } else { args.database.prepared(db, Detail::Pairs)? };
     let limit = listing::limit(args.limit);
     let mut out = std::io::BufWriter::new(super::output::stdout());
     let dependences = flows::has_dependences(&db)?;
@@ -102,12 +101,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         let found = flows::communications(&db, &ends, limit)?;
         let rows = found.listing.write(&db, args.format, &mut out)?;
-        if rows == args.limit && found.transfers > limit {
-            let of = if ends.is_part() {
-                String::new()
-            } else {
-                format!(" of {} transfers", human_count(found.transfers))
-            };
+        if rows > 0 && rows == args.limit && found.transfers.is_none_or(|all| all > limit) {
+            let all = found.transfers.filter(|_| !ends.is_part());
+            let of = all.map_or(String::new(), |all| format!(" of {} transfers", human_count(all)));
             say!("addfg: the first {rows}{of}; --limit 0 lists all, --sum sums them");
         }
         let (functions, bytes) = found.left_out;

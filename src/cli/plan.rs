@@ -102,12 +102,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let db = database.open()?;
         if args.exact { database.prepared(db, Detail::Pairs) } else { Ok(db) }
     };
+    let loops = args.show == Some(Told::Loops);
+    anyhow::ensure!(
+        !loops || args.memory_cost.is_empty(),
+        "--memory-cost prices functions: leave out --show loops"
+    );
+    anyhow::ensure!(
+        !loops || !args.exact,
+        "--exact counts what sets send: leave it or --show loops out"
+    );
     let db = opened(&args.database)?;
-    if args.show == Some(Told::Loops) {
-        anyhow::ensure!(
-            args.memory_cost.is_empty(),
-            "--memory-cost prices functions: leave out --show loops"
-        );
+    if loops {
         rows::ensure(&db, Detail::Instance)?;
     }
     let run = read(&db, &args.memory_cost)?;

@@ -7,6 +7,7 @@ use super::error::BuildError;
 use super::glance::{Calls, Crossings, Glance, Stretch, Whose, is_in};
 use super::options::Detail;
 use super::packed::{self, Run};
+use super::turns::{OfThread, Turns};
 use super::unpacked::Replayed;
 use crate::analysis::origin::Origin;
 use crate::analysis::pass::Pass;
@@ -19,7 +20,6 @@ use crate::store::run_state::unpack_state;
 use crate::store::table::{Destination, fill};
 use crate::store::tables::FunctionCall;
 use duckdb::Connection;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
 /// Takes what the pass finds in a chunk.
@@ -163,7 +163,8 @@ impl Goes for Crosser<'_> {
         let mut push = |pass: &mut Pass<_, Found>, batch: &RunBatch| pass.push(batch);
         self.replayed.chunk(runs, &mut push).map_err(damaged)?;
         let intervals = self.intervals(chunk, &state);
-        let stretches = by_turns(intervals, &turns);
+        let is_one = intervals.iter().all(|interval| interval.thread == intervals[0].thread);
+        let stretches = if is_one { intervals } else { turns.cut(&intervals) };
         let output = self.replayed.pass.output();
         let mut calls = std::mem::take(&mut output.calls);
         calls.sort_unstable_by_key(|(call, _)| call.call);
@@ -175,33 +176,23 @@ impl Goes for Crosser<'_> {
 }
 
 /// Where the run goes on in another thread.
-fn turns(runs: &Runs) -> Vec<(u64, ThreadId)> {
-    let mut turns: Vec<(u64, ThreadId)> = Vec::new();
+fn turns(runs: &Runs) -> Turns<u64> {
+    let mut turns = Turns::default();
     for (&start, &thread) in runs.start.iter().zip(&runs.thread) {
-        let thread = ThreadId::at(thread as usize);
-        if turns.last().is_none_or(|last| last.1 != thread) {
-            turns.push((start, thread));
-        }
+        turns.add(start, ThreadId::at(thread as usize));
     }
     turns
 }
 
-/// Intervals go on while other threads run: cuts them where it is another's turn.
-fn by_turns(intervals: Vec<Stretch>, turns: &[(u64, ThreadId)]) -> Vec<Stretch> {
-    if intervals.iter().all(|interval| interval.thread == intervals[0].thread) {
-        return intervals;
+impl OfThread for Stretch {
+    type Step = u64;
+    fn thread(&self) -> ThreadId {
+        self.thread
     }
-    let mut of_thread: FxHashMap<ThreadId, Vec<Stretch>> = FxHashMap::default();
-    for interval in intervals {
-        of_thread.entry(interval.thread).or_default().push(interval);
+    fn first(&self) -> u64 {
+        self.first
     }
-    let mut stretches = Vec::new();
-    for (i, &(start, thread)) in turns.iter().enumerate() {
-        let Some(own) = of_thread.get(&thread) else { continue };
-        let end = turns.get(i + 1).map_or(u64::MAX, |next| next.0);
-        let first = own.partition_point(|of| of.first <= start).saturating_sub(1);
-        let turn = own[first..].iter().take_while(|of| of.first < end);
-        stretches.extend(turn.map(|of| Stretch { first: of.first.max(start), ..*of }));
+    fn from(self, first: u64) -> Stretch {
+        Stretch { first, ..self }
     }
-    stretches
 }

@@ -43,6 +43,7 @@ pub mod sums;
 mod suspicions;
 pub mod symbols;
 mod tables;
+pub mod turns;
 mod unpacked;
 mod wet;
 pub mod xray;

@@ -27,7 +27,7 @@ use crate::store::table::{Batch, Destination, Tables, fill};
 use crate::store::tables::Allocation;
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
@@ -41,6 +41,8 @@ pub struct Parts {
     run: Run,
     /// Of each instruction.
     functions: Vec<FunctionId>,
+    /// See [`followers`]; found when a question about a set asks.
+    followers: OnceCell<BTreeMap<FunctionId, BTreeSet<FunctionId>>>,
     made: RefCell<BTreeSet<usize>>,
     /// Of which there are runs only.
     with_runs: RefCell<BTreeSet<usize>>,
@@ -104,6 +106,7 @@ impl Parts {
             chunks,
             run,
             functions,
+            followers: OnceCell::new(),
             made: RefCell::default(),
             with_runs: RefCell::default(),
             worker: RefCell::default(),
@@ -147,6 +150,34 @@ impl Parts {
     /// Place of the chunk in which a call begins.
     pub fn of_call(&self, call: CallId) -> usize {
         self.chunks.partition_point(|chunk| chunk.meets.calls < call.get()).saturating_sub(1)
+    }
+
+    /// Place of the chunk in which a call begins that ends in the same one, by its number among those of its
+    /// function, from 1.
+    ///
+    /// # Errors
+    /// Where a state is damaged.
+    pub fn of_instance(
+        &self,
+        connection: &Connection,
+        function: FunctionId,
+        number: u32,
+    ) -> Result<Option<usize>, BuildError> {
+        let runs = |at: &usize| self.chunks[*at].meets.runs.contains(&function);
+        let all: Vec<usize> = (0..self.chunks.len()).filter(runs).collect();
+        // States tell how many there were before, of the functions that run next.
+        let (mut low, mut high) = (0, all.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let state = self.unpacked_state(connection, all[middle])?;
+            let before = state.instances.iter().find(|(of, _)| *of == function);
+            if before.map_or(0, |(_, so_far)| *so_far) < number {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low.checked_sub(1).map(|at| all[at]))
     }
 
     /// Sees to it that there are the rows of some chunks. Gives whether some were not there.
@@ -352,22 +383,8 @@ impl Parts {
         has(&self.chunks[at].meets.runs, set)
     }
 
-    /// By function, those whose code a call of it may go on to without a transfer: the next address is of
-    /// another function.
-    fn followers(&self) -> BTreeMap<FunctionId, BTreeSet<FunctionId>> {
-        let insns = &self.run.code.insns;
-        let begins: FxHashMap<u64, FunctionId> =
-            insns.iter().map(|insn| (insn.def.address, insn.function)).collect();
-        let mut followers: BTreeMap<FunctionId, BTreeSet<FunctionId>> = BTreeMap::new();
-        for Insn { def, decoded, function, .. } in insns {
-            let flow = &decoded.flow;
-            let leaves = flow.kind == FlowKind::Call || flow.kind.returns();
-            let next = def.address.wrapping_add(decoded.size.into());
-            if let Some(next) = begins.get(&next).filter(|next| *next != function && !leaves) {
-                followers.entry(*function).or_default().insert(*next);
-            }
-        }
-        followers
+    fn followers(&self) -> &BTreeMap<FunctionId, BTreeSet<FunctionId>> {
+        self.followers.get_or_init(|| followers(&self.run.code.insns))
     }
 
     /// A set of functions with those whose code may run in calls of them.
@@ -397,8 +414,7 @@ impl Parts {
             (0..self.run.code.functions.len()).map(|i| is_in(&FunctionId::at(i))).collect()
         };
         let code = self.with_what_follows(set);
-        let followers = self.followers();
-        let entered: BTreeSet<FunctionId> = followers.into_values().flatten().collect();
+        let entered: BTreeSet<FunctionId> = self.followers().values().flatten().copied().collect();
         let whose = Whose {
             of: list(&|f| set.contains(f) || stubs.contains(f)),
             is_stub: list(&|f| stubs.contains(f)),
@@ -450,32 +466,28 @@ impl Parts {
         let all = (0..workers).map(|_| connection.try_clone().map(Mutex::new));
         let connections = all.collect::<duckdb::Result<Vec<_>>>().map_err(BuildError::from)?;
         let number = self.workers.fetch_add(workers, Ordering::Relaxed);
-        // Other connections do not see those that could not be stored.
-        let mut states = Vec::with_capacity(chunks.len());
-        for group in &groups {
-            let of_group =
-                Part::State.of_chunks(connection, &firsts(&self.chunks, &chunks[group.clone()]));
-            states.extend(of_group.map_err(BuildError::from)?);
-        }
         std::thread::scope(|scope| {
             for (i, connection) in connections.into_iter().enumerate() {
                 let (sender, next, groups, new) = (sender.clone(), &next, &groups, &new);
-                let (list, states, functions) = (&self.chunks, &states, &self.functions);
+                let (list, functions) = (&self.chunks, &self.functions);
                 scope.spawn(move || {
                     let mut worker = new(number + i);
                     let Ok(connection) = connection.into_inner() else { return };
                     while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let of = firsts(list, &chunks[group.clone()]);
-                        let data = match pieces::chunks(&connection, &of) {
-                            Ok(data) => data,
+                        let data = pieces::chunks(&connection, &of);
+                        let states = Part::State.of_chunks(&connection, &of);
+                        let (data, states) = match data.and_then(|data| Ok((data, states?))) {
+                            Ok(found) => found,
                             Err(error) => {
                                 let _ = sender.send((group.start, Err(error.into())));
                                 return;
                             }
                         };
-                        for (at, (first, data)) in group.clone().zip(data) {
+                        let data = data.into_iter().zip(states);
+                        for (at, ((first, data), state)) in group.clone().zip(data) {
                             let made = packed::unpacked(first, &data).and_then(|runs| {
-                                worker.chunk(&list[chunks[at]], &states[at], runs, functions)
+                                worker.chunk(&list[chunks[at]], &state, runs, functions)
                             });
                             let failed = made.is_err();
                             if sender.send((at, made)).is_err() || failed {
@@ -499,6 +511,23 @@ impl Parts {
             Ok(())
         })
     }
+}
+
+/// By function, those whose code a call of it may go on to without a transfer: the next address is of
+/// another function.
+fn followers(insns: &[Insn]) -> BTreeMap<FunctionId, BTreeSet<FunctionId>> {
+    let begins: FxHashMap<u64, FunctionId> =
+        insns.iter().map(|insn| (insn.def.address, insn.function)).collect();
+    let mut followers: BTreeMap<FunctionId, BTreeSet<FunctionId>> = BTreeMap::new();
+    for Insn { def, decoded, function, .. } in insns {
+        let flow = &decoded.flow;
+        let leaves = flow.kind == FlowKind::Call || flow.kind.returns();
+        let next = def.address.wrapping_add(decoded.size.into());
+        if let Some(next) = begins.get(&next).filter(|next| *next != function && !leaves) {
+            followers.entry(*function).or_default().insert(*next);
+        }
+    }
+    followers
 }
 
 /// Chunks that are fetched at once: what comes of them waits for those before.

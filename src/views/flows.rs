@@ -113,8 +113,9 @@ pub fn dependences(connection: &Connection, ends: &Ends, limit: i64) -> Result<L
 /// Communications in the order of the reads.
 pub struct Found {
     pub listing: Listing,
-    /// How many transfers there are in all.
-    pub transfers: i64,
+    /// How many transfers there are in all; None: of a call whose part of the run was not gone through to
+    /// its end.
+    pub transfers: Option<i64>,
     /// Functions that read what they wrote themselves, and the bytes of it, where that is not kept
     /// singly and so not listed.
     pub left_out: (i64, i64),
@@ -126,11 +127,7 @@ pub fn communications(
     ends: &Ends,
     limit: i64,
 ) -> Result<Found, ViewError> {
-    // Which chunk has a call of a number is not known.
-    let parts = match ends.instance {
-        None => super::rows::parts_between(connection, &ends.writers, &ends.readers)?,
-        Some(_) => None,
-    };
+    let parts = super::rows::parts_between(connection, &ends.writers, &ends.readers)?;
     if parts.is_none() {
         super::rows::ensure_between(connection, &ends.writers, &ends.readers)?;
     }
@@ -152,10 +149,10 @@ pub fn communications(
     ends.store(connection)?;
     let transfers = match parts {
         Some(parts) => {
-            let search = Search::begin(connection, None, inside)?;
+            let search = Search::begin(connection, ends.instance, inside)?;
             chunks::find(&search, (&ends.writers, &ends.readers), ends.steps, limit, &parts)?
         }
-        None => find(connection, ends, inside, limit)?,
+        None => Some(find(connection, ends, inside, limit)?),
     };
     let left_out = if inside {
         (0, 0)

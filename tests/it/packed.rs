@@ -386,7 +386,7 @@ fn a_build_without_steps_says_so() {
 fn random_programs_have_the_same_rows() {
     use addfg::internals::load::{Detail, load};
     let scratch = Scratch::new("packed-random");
-    let (mut chunks, mut passed_over) = (0, 0);
+    let (mut chunks, mut passed_over, mut calls_with_flows) = (0, 0, 0);
     for seed in 0..6 {
         let (steps, threads) = (400 + 700 * (seed as usize % 3), 1 + seed as usize % 3);
         let folder = scratch.path(&seed.to_string());
@@ -419,12 +419,40 @@ fn random_programs_have_the_same_rows() {
             if detail == Detail::Summary {
                 same_answers_of_parts(&packed, &rows_of);
                 same_plans(&packed, &rows_of);
+                calls_with_flows += same_flows_of_calls(&packed, &rows_of);
             }
             passed_over += passed_over_by_questions(&packed, of_run);
         }
     }
     assert!(chunks > 50, "{chunks} chunks");
     assert!(passed_over > 50, "{passed_over} chunks were not touched");
+    assert!(calls_with_flows > 20, "{calls_with_flows} calls");
+}
+
+/// What single calls read, of the chunks that these are in; gives how many were asked for.
+fn same_flows_of_calls(packed: &Path, rows_of: &Path) -> usize {
+    let sql = "SELECT DISTINCT w.name AS writer, r.name AS reader, c.instance AS number
+               FROM dataflow d JOIN function_call c ON c.call_id = d.reader_call_id
+               JOIN function_symbol w ON w.function_id = d.writer_function_id
+               JOIN function_symbol r ON r.function_id = d.reader_function_id
+               WHERE w.function_id <> r.function_id";
+    let sql =
+        format!("SELECT * FROM ({sql}) ORDER BY hash(writer, reader, number), 1, 2, 3 LIMIT 8");
+    let calls = rows(rows_of, &sql);
+    for call in &calls {
+        let [writer, reader, number] = call.split(',').collect::<Vec<_>>()[..] else {
+            panic!("{call}");
+        };
+        let reader = format!("{reader}#{number}");
+        same_answer(packed, rows_of, &["flows", writer, &reader, "--limit", "0"]);
+        let part = ["flows", writer, &reader, "--limit", "0", "--range", "100..1000"];
+        same_answer(packed, rows_of, &part);
+        // How many there are beyond the limit is not counted.
+        let first =
+            ["flows", writer, &reader, "--limit", "2", "--format", "csv"].map(str::to_owned);
+        assert_eq!(answer(packed, &first).1, answer(rows_of, &first).1, "{call}");
+    }
+    calls.len()
 }
 
 /// Questions about each function, answered from the chunks that they touch.

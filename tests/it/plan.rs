@@ -75,6 +75,8 @@ fn exact_figures_are_those_of_cut() {
         assert_eq!(set[0][4..8], counted[0][4..8]);
     }
     assert!(differ > 0, "sums knew it all");
+    let db = example("fir", "pairs");
+    refused(&["plan", utf8(&db), "--exact", "--show", "loops"], &["--exact", "--show loops"]);
 }
 
 /// Nobody says that bzip2 sorts.

@@ -5,6 +5,7 @@ use super::super::error::ReplayError;
 use super::super::window::column;
 use super::row::Row;
 use crate::id::{CallId, FunctionId, ThreadId};
+use crate::load::turns::{OfThread, Turns};
 use duckdb::Connection;
 use duckdb::arrow::array::{Array, BooleanArray, Int32Array, Int64Array};
 use rustc_hash::FxHashMap;
@@ -110,29 +111,21 @@ fn id<T>(of: fn(i32) -> Option<T>, column: i32, what: &'static str) -> Result<T,
     of(column).ok_or(ReplayError::Missing { what, id: column.into() })
 }
 
-/// A step from which on the run goes on in a thread.
-type Switch = (i64, ThreadId);
-
 /// Where the run goes on in another thread.
-fn switches(connection: &Connection) -> Result<Vec<Switch>, ReplayError> {
+fn turns(connection: &Connection) -> Result<Turns<i64>, ReplayError> {
     const RUN: &str = "block_run";
-    let mut switches: Vec<Switch> = Vec::new();
-    let mut add = |start: i64, thread: ThreadId| {
-        if switches.last().is_none_or(|last| last.1 != thread) {
-            switches.push((start, thread));
-        }
-    };
+    let mut turns = Turns::default();
     // The packed run, if it is there, is of all steps.
     let mut packed = false;
     Chunks::default().each(connection, (i64::MIN, i64::MAX), |runs| {
         packed = true;
         for (&start, &thread) in runs.start.iter().zip(&runs.thread) {
-            add(i64::try_from(start).unwrap_or(i64::MAX), ThreadId::at(thread as usize));
+            turns.add(i64::try_from(start).unwrap_or(i64::MAX), ThreadId::at(thread as usize));
         }
         Ok(())
     })?;
     if packed {
-        return Ok(switches);
+        return Ok(turns);
     }
     let sql = include_str!("../../../queries/report/cut_switches.sql");
     let mut statement = connection.prepare(sql)?;
@@ -140,28 +133,24 @@ fn switches(connection: &Connection) -> Result<Vec<Switch>, ReplayError> {
         let start = column::<Int64Array>(&batch, 0, RUN, "start_seq")?;
         let thread = column::<Int32Array>(&batch, 1, RUN, "thread_id")?;
         for i in 0..batch.num_rows() {
-            add(start.value(i), id(ThreadId::from_column, thread.value(i), "thread")?);
+            turns.add(start.value(i), id(ThreadId::from_column, thread.value(i), "thread")?);
         }
     }
-    switches.sort_by_key(|switch| switch.0);
-    Ok(switches)
+    turns.sort();
+    Ok(turns)
 }
 
-/// Intervals of a thread go on while other threads run: cuts them where it is another's turn.
-fn switched(intervals: &[Span], switches: &[Switch]) -> Vec<Span> {
-    let mut of_thread: FxHashMap<ThreadId, Vec<Span>> = FxHashMap::default();
-    for span in intervals {
-        of_thread.entry(span.thread).or_default().push(*span);
+impl OfThread for Span {
+    type Step = i64;
+    fn thread(&self) -> ThreadId {
+        self.thread
     }
-    let mut spans = Vec::with_capacity(intervals.len() + switches.len());
-    for (i, &(start, thread)) in switches.iter().enumerate() {
-        let Some(own) = of_thread.get(&thread) else { continue };
-        let end = switches.get(i + 1).map_or(i64::MAX, |next| next.0);
-        let first = own.partition_point(|span| span.start <= start).saturating_sub(1);
-        let turn = own[first..].iter().take_while(|span| span.start < end);
-        spans.extend(turn.map(|span| Span { start: span.start.max(start), ..*span }));
+    fn first(&self) -> i64 {
+        self.start
     }
-    spans
+    fn from(self, start: i64) -> Span {
+        Span { start, ..self }
+    }
 }
 
 /// Calls in order of their ids.
@@ -461,7 +450,7 @@ impl Members {
         }
         let first = self.spans.first().map(|span| span.thread);
         if self.spans.iter().any(|span| Some(span.thread) != first) {
-            self.spans = switched(&self.spans, &switches(connection)?);
+            self.spans = turns(connection)?.cut(&self.spans);
         }
         self.spans.dedup_by(|next, last| Span { start: next.start, ..*last } == *next);
         Ok(())

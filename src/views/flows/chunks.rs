@@ -13,25 +13,35 @@ use std::collections::BTreeSet;
 const TOGETHER: usize = 4;
 
 /// Fills the temporary table `found` with the first `limit` that some steps read, in the order of the reads, and
-/// gives how many transfers there are in the whole run.
+/// gives how many transfers there are in the whole run; None: of one call, that is not known.
 pub fn find(
     search: &Search,
     (writers, readers): (&BTreeSet<FunctionId>, &BTreeSet<FunctionId>),
     steps: (i64, i64),
     limit: i64,
     (parts, wanted): &(Parts, Wanted),
-) -> Result<i64, ViewError> {
-    let Search { connection, inside, .. } = *search;
+) -> Result<Option<i64>, ViewError> {
+    let Search { connection, instance, inside, .. } = *search;
+    let steps = match (instance, readers.first()) {
+        (Some(number), Some(reader)) => {
+            let own = of_call(connection, (*reader, number), (parts, wanted))?;
+            (steps.0.max(own.0), steps.1.min(own.1))
+        }
+        _ => steps,
+    };
     let mut left = limit;
     let mut all = parts.of_ends(writers, readers);
     let within = parts.of_steps(steps.0.max(0).cast_unsigned(), steps.1.max(0).cast_unsigned());
-    all.retain(|at| within.contains(at));
+    all.retain(|at| within.contains(at) && steps.0 <= steps.1);
     let (mut rest, mut together) = (&all[..], TOGETHER);
     while left > 0 && !rest.is_empty() {
         let (chunks, more) = rest.split_at(together.min(rest.len()));
         // What has found little so far goes on for long.
         (rest, together) = (more, 2 * together);
         parts.ensure(connection, wanted, chunks.iter().copied())?;
+        if instance.is_some() {
+            search.take_readers()?;
+        }
         let bounds = |at: &usize| &parts.chunks()[*at];
         let (Some(first), Some(last)) = (chunks.first().map(bounds), chunks.last().map(bounds))
         else {
@@ -46,7 +56,34 @@ pub fn find(
         left = search.windows(range, left)?;
     }
     allocations(connection, parts, wanted)?;
-    Ok(connection.query_row(TRANSFERS, [inside], |r| r.get(0))?)
+    if instance.is_some() {
+        return Ok(None);
+    }
+    Ok(Some(connection.query_row(TRANSFERS, [inside], |r| r.get(0))?))
+}
+
+/// First and last step of a call, by its number among those of its function; of none, none.
+fn of_call(
+    connection: &Connection,
+    (function, number): (FunctionId, i32),
+    (parts, wanted): (&Parts, &Wanted),
+) -> Result<(i64, i64), ViewError> {
+    const NONE: (i64, i64) = (0, -1);
+    let found = || -> duckdb::Result<Option<(i64, i64)>> {
+        // What goes on from one chunk into another is known from the start.
+        let sql =
+            "SELECT call_seq, return_seq FROM function_call WHERE function_id = ? AND instance = ?";
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query(params![function, number])?;
+        rows.next()?.map(|r| Ok((r.get(0)?, r.get(1)?))).transpose()
+    };
+    if let Some(steps) = found()? {
+        return Ok(steps);
+    }
+    let number = u32::try_from(number).unwrap_or(0);
+    let begins = parts.of_instance(connection, function, number)?;
+    parts.ensure(connection, wanted, begins)?;
+    Ok(found()?.unwrap_or(NONE))
 }
 
 /// Steps that wrote what is read first in a part of the run. Reads of one step belong together.

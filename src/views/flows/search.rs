@@ -16,6 +16,8 @@ const LAST_WINDOW: i64 = 1 << 22;
 /// The temporary tables that communications are found with.
 pub struct Search<'c> {
     pub connection: &'c Connection,
+    /// Of a single reading function: one call of it.
+    pub instance: Option<i32>,
     /// With those of a function to itself.
     pub inside: bool,
     /// Steps of the longest block.
@@ -120,15 +122,21 @@ impl<'c> Search<'c> {
             [],
             |r| r.get(0),
         )?;
-        connection.execute(
-            &format!(
-                "INSERT INTO reader_interval {}",
-                include_str!("../../../queries/report/flows_intervals.sql")
-            ),
-            [instance],
-        )?;
         let sources = Sources::read(connection)?.map(RefCell::new);
-        Ok(Search { connection, inside, longest, sources })
+        let search = Search { connection, instance, inside, longest, sources };
+        search.take_readers()?;
+        Ok(search)
+    }
+
+    /// Takes the intervals in which reads count, of those that there are rows of.
+    pub fn take_readers(&self) -> duckdb::Result<()> {
+        let insert = format!(
+            "INSERT INTO reader_interval {}",
+            include_str!("../../../queries/report/flows_intervals.sql")
+        );
+        self.connection.execute_batch("DELETE FROM reader_interval")?;
+        self.connection.execute(&insert, [self.instance])?;
+        Ok(())
     }
 
     /// Takes the runs of writers up to a step.
