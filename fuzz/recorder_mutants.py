@@ -17,7 +17,7 @@ tests. Mutants that do not compile, or compile to the same bytes, are not counte
 A test fails, too, where it takes ten times as long as without a mutant. What tests find that wait for something is
 asked again without the mutant. It goes on where it stopped: what is known of a mutant is a line of DIR/results. Prints
 killed and all, with an interval of 95 % for the share, and the survivors. fuzz/recorder_equivalent.txt names those that
-change nothing, with the reason; `FREES` are a rule.
+change nothing, with the reason; `RULES` are those for many, and --rules lists what they name.
 """
 
 import argparse
@@ -49,8 +49,36 @@ OF_FILE = {"stream/addfg_stream.h": ["told::the_header_packs_what_it_is_given"]}
 SHARP = {"sums::random_programs_agree": 30, "told::what_a_program_says_it_does": 30, "told::the_header_packs_what_it_is_given": 90}
 # What changes nothing: file, function, change (`#2`: the second of this kind in the function), reason. Tabs between.
 EQUIVALENT = os.path.join(HERE, "fuzz/recorder_equivalent.txt")
-# Memory that is not given back: nothing but memory changes.
-FREES = re.compile(r"left out: (if \([^;]*\) )?VG_\(free\)\([^;()]*\);$")
+# Rules for what changes nothing, each with the reason: kind of the change, and what the line looks like with the changed
+# word between « and ». Numbers become greater by one.
+MORE, LESS, ANY = r"\d+: \d+", r"(<=?|>=?): ", r""
+RULES = [
+    ("memory that is not given back: nothing but memory changes",
+     r"left out: (if \([^;]*\) )?VG_\(free\)\([^;()]*\);$", r""),
+    ("more memory is asked for than is used",
+     MORE, r"VG_\((m|c|re)alloc\)\([^;]*(?<![-/] )«\d+»|addfg__room\([^;]*(?<![-/] )«\d+»|event_bytes\(.*\+ «10»|\* «10» \+ size"),
+    ("an array has one place more than is used",
+     # `Parted` is compared whole, with what nothing has been written to.
+     MORE, r"^ *(static )?(U?Int|HChar|UChar|ULong|UWord|addfg_u\d+|struct {.*}) (?!function|part)[^=]*\[«\d+»\](\[\d+\])?( = |;|,)"),
+    ("tables that are filled in their order grow by another factor, or have another first size, of at least what is needed",
+     MORE, r"path_room ?\* «2»|\) \* «2» \+ 4096|\* 2 \+ «(16|4096)»|number \* «2» \+|path_room \* 2 : «4096»|\? b->room \* «2» : b->length|heard_room = length \* «2»"),
+    ("tables that are filled in their order grow by another factor",
+     r"\*: \+", r"path_room «\*» 2|\) «\*» 2 \+ 4096|number «\*» 2 \+|heard_room = length «\*» 2"),
+    ("a table of hashes is larger from the beginning, of a power of two still",
+     MORE, r"_room = room \? room \* 2 : («1» << 12|1 << «12»)"),
+    ("a table of hashes grows at another share of filled places, and has empty ones still",
+     r"(2: 3|\*: \+)", r"(count|used) («\*» 2|\* «2») >= "),
+    ("another hash of the same key: the keys themselves are compared",
+     r"(\*: \+|>>: <<|<<: >>|\d+: \d+|0x\w+: \d+)",
+     r"^ *(ULong|UInt) (h|i) = [^;]*«[^»]*».*(ULL\)|& \()|h = key \* .*«.*& \(|h = key «\*»|h = \(h \^.*«(<<|40|\*)»"),
+    ("the smaller or the greater of two: which one does not matter where they are equal",
+     LESS, r"(?P<a>\S+( [+*] \S+)*) «[<>]=?» (?P<b>\S+( [+*-] \S+)*) \? ((?P=a)|(?P=b)) : ((?P=a)|(?P=b))\b"
+           r"|(?<=\()(?P<c>\S+) «[<>]=?» (?P<d>\S+)\) (?P=c) = (?P=d);"
+           r"|(?P<e>\w+) «>» (?P<f>[\w+ ]+) \? (?P=e) - (?P=f) : 0"),
+    ("how many arguments are in registers: heeded where words have 32 bits only",
+     MORE, r"unsafeIRDirty_0_N\(«\d»|unsafeIRDirty_1_N\(answer, «\d»|call_if\(.*\w, «\d»,"),
+]
+RULES = [(reason, re.compile(change), re.compile(looks)) for reason, change, looks in RULES]
 # Seconds of the processor: tests that take longer meet only what no other test enters.
 LONG = 10
 # Words in names of tests that wait for something: what they find is asked again without the mutant.
@@ -314,6 +342,17 @@ def name(m):
     return f"{m[0]}:{m[1]} {m[2]} @{m[3]}"
 
 
+def rule(m, texts={}):
+    """Why a mutant changes nothing by a rule; None: by none."""
+    file, _, change, begin, end, _, _ = m
+    if file not in texts:
+        with open(os.path.join(HERE, "recorders", file)) as source:
+            texts[file] = source.read()
+    text = texts[file]
+    line = text[text.rfind("\n", 0, begin) + 1:begin] + "«" + text[begin:end] + "»" + text[end:text.find("\n", end)]
+    return next((reason for reason, of, looks in RULES if of.match(change) and looks.search(line)), None)
+
+
 def equivalent(all_mutants):
     """Those that change nothing."""
     said = set()
@@ -327,7 +366,7 @@ def equivalent(all_mutants):
         seen[file, function, change] += 1
         number = seen[file, function, change]
         keys = {(file, function, change), (file, function, f"{change} #{number}")} & said
-        if keys or FREES.match(change):
+        if keys or rule(m):
             found.add(m)
         used |= keys
     for key in said - used:
@@ -353,7 +392,14 @@ def main():
     parser.add_argument("--budget", type=float, default=1e9, help="seconds of processor time for a mutant")
     parser.add_argument("--files", nargs="+", help="of these only, as in valgrind/calls.h")
     parser.add_argument("--report", action="store_true", help="say what is known, and try nothing")
+    parser.add_argument("--rules", action="store_true", help="list what changes nothing by a rule, and try nothing")
     options = parser.parse_args()
+    if options.rules:
+        for m in mutants():
+            reason = rule(m)
+            if reason:
+                print(f"{m[0]}:{m[1]} {m[-1]} {m[2]}\t{reason}")
+        return
     options.work = os.path.abspath(options.work)
     os.makedirs(options.work, exist_ok=True)
     all_mutants, path, known = mutants(), os.path.join(options.work, "results"), {}
