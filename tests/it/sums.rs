@@ -36,7 +36,11 @@ fn compared_with(scratch: &Scratch, run: &[&str], options: &str) -> Output {
     let to = ["--force", "-o", utf8(&db), "--sums", utf8(&sums), "--check-sums"];
     let all = [&["record", "-q", "--detail", "summary"], &to[..], &["--"], run].concat();
     // Some programs make files where they are run.
-    command(&all).env("VALGRIND_OPTS", options).current_dir(&scratch.0).output().expect("addfg runs")
+    command(&all)
+        .env("VALGRIND_OPTS", options)
+        .current_dir(&scratch.0)
+        .output()
+        .expect("addfg runs")
 }
 
 /// Lines that say that something differs, or is not exact.
@@ -119,7 +123,7 @@ fn memory_that_is_mapped_again_moves_or_is_dropped_agrees() {
 const NOT_EXACT: [&str; 2] = ["conditional stores of registers", "stores into the middle of what"];
 
 /// A random program with more of what programs do: `tests/programs/wild.py` has the words.
-fn wild(scratch: &Scratch, seed: u64, more: &[&str]) -> PathBuf {
+pub fn wild(scratch: &Scratch, seed: u64, more: &[&str]) -> PathBuf {
     let [source, program] = ["wild.s", "wild"].map(|name| scratch.path(name));
     let mut python = Command::new("python3");
     python.arg(repository("tests/programs/wild.py")).args([&seed.to_string(), "16"]).args(more);
@@ -130,7 +134,7 @@ fn wild(scratch: &Scratch, seed: u64, more: &[&str]) -> PathBuf {
     program
 }
 
-fn makes_wild() -> bool {
+pub fn makes_wild() -> bool {
     cfg!(target_arch = "x86_64")
         && ["valgrind", "pkg-config", "gcc", "python3"].into_iter().all(have)
 }
@@ -185,6 +189,85 @@ fn random_programs_with_memory_that_comes_and_goes_agree() {
 fn random_programs_with_snapshots_agree() {
     random(6, &["marks", "threads", "memory"], "--snapshots=yes");
     random(4, &["marks", "signals", "jumps"], "--snapshots=yes");
+}
+
+/// Answers come in pieces, and what asks for the sums stands before and behind them (`tests/programs/in_pieces.py`):
+/// each is answered, and changes nothing.
+#[test]
+fn answers_that_come_in_pieces_agree() {
+    let scratch = Scratch::new("sums-pieces");
+    if !makes_wild() {
+        return;
+    }
+    let folder = scratch.path("bin");
+    std::fs::create_dir(&folder).expect("a folder");
+    let script = repository("tests/programs/in_pieces.py");
+    std::os::unix::fs::symlink(script, folder.join("valgrind")).expect("a link");
+    let path = format!("{}:{}", utf8(&folder), std::env::var("PATH").expect("PATH"));
+    for seed in seeds(4) {
+        let program = wild(&scratch, seed, &["threads", "memory"]);
+        let (db, sums, log) =
+            (scratch.path("run.duckdb"), scratch.path("sums"), scratch.path("log"));
+        let to = ["--force", "-o", utf8(&db), "--sums", utf8(&sums), "--check-sums"];
+        let all = [&["record", "-q", "--detail", "summary"], &to[..], &["--", utf8(&program)]];
+        let mut addfg = command(&all.concat());
+        addfg.env("PATH", &path).env("IN_PIECES", &log).env("IN_PIECES_SEED", seed.to_string());
+        let output = addfg.output().expect("addfg runs");
+        if !NOT_EXACT.iter().any(|what| said(&output).contains(what)) {
+            assert_eq!(differences(&output), [""; 0], "seed {seed}");
+            assert!(output.status.success(), "seed {seed}: {}", said(&output));
+        }
+        let log = std::fs::read_to_string(&log).expect("what it did");
+        let [asked, answered] =
+            log.split(' ').map(|n| n.parse().expect("a number")).collect::<Vec<u32>>()[..]
+        else {
+            panic!("{log}")
+        };
+        assert!(asked > 5 && asked == answered, "seed {seed}: {asked} {answered}");
+    }
+}
+
+/// Contexts that are deeper than are kept are those above them.
+#[test]
+fn deep_contexts_agree() {
+    agrees("contexts.c", &["2"]);
+}
+
+/// More contexts than are kept: as many as the pass keeps, it is said, and their steps are all there.
+#[test]
+fn contexts_beyond_those_that_are_kept_are_said() {
+    let scratch = Scratch::new("sums-contexts");
+    let Some(program) = program(&scratch, "contexts.c") else { return };
+    let (db, sums) = (scratch.path("run.duckdb"), scratch.path("sums"));
+    let to = [
+        "record",
+        "-q",
+        "--no-steps",
+        "-o",
+        utf8(&db),
+        "--sums",
+        utf8(&sums),
+        "--",
+        utf8(&program),
+        "6",
+    ];
+    let output = command(&to).output().expect("addfg runs");
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(
+        said(&output).contains("calling contexts beyond those that are kept"),
+        "{}",
+        said(&output)
+    );
+    let counts = "SELECT count(*), max(depth), sum(steps_self) = (SELECT sum(steps_self) FROM function_profile),
+                  sum(calls) = (SELECT sum(calls) FROM function_profile)
+                  FROM stack_profile JOIN call_stack USING (stack_id)";
+    assert_eq!(rows(&db, counts), ["262144,999,true,true"]);
+}
+
+/// More rows, pairs, contexts and readers than tables begin with.
+#[test]
+fn tables_that_grow_agree() {
+    agrees("many.c", &["6000"]);
 }
 
 /// What cannot be summed exactly is said, and the command fails.
@@ -354,6 +437,81 @@ fn a_marker_takes_a_snapshot() {
     for sql in SAME {
         assert_eq!(rows(&end, sql), rows(&plain, sql), "{sql}");
     }
+}
+
+/// A snapshot in the middle of calls is what the program had done: that it ends there adds the two steps that end it.
+#[test]
+fn a_snapshot_is_the_run_up_to_there() {
+    let scratch = Scratch::new("sums-stop");
+    if !makes_wild() {
+        return;
+    }
+    let seeds = seeds(8);
+    let mut stopped = 0;
+    for seed in &seeds {
+        let more = [&["stop", "signals"][..], &["stop", "threads"]][*seed as usize % 2];
+        let program = wild(&scratch, *seed, more);
+        let (db, mark) = (scratch.path("run.duckdb"), scratch.path("run.1.duckdb"));
+        let _ = std::fs::remove_file(&mark);
+        let to = [
+            "record",
+            "-q",
+            "--no-steps",
+            "--at-markers",
+            "--force",
+            "-o",
+            utf8(&db),
+            "--",
+            utf8(&program),
+        ];
+        command(&to).output().expect("addfg runs");
+        if !mark.exists() {
+            continue;
+        }
+        stopped += 1;
+        for sql in [
+            "SELECT writer, reader, via, bytes, unique_bytes, transfers, addresses FROM function_dataflow
+             WHERE writer <> 'stop' AND reader <> 'stop' ORDER BY ALL",
+            "SELECT f.name, p.calls, p.steps_self, p.written_bytes FROM function_profile p
+             JOIN function_symbol f USING (function_id) WHERE f.name <> 'stop' ORDER BY ALL",
+            "SELECT f.name, s.depth, p.calls, p.steps_self FROM call_stack s JOIN stack_profile p USING (stack_id)
+             JOIN function_symbol f USING (function_id) WHERE f.name <> 'stop' ORDER BY ALL",
+            "SELECT coalesce(f.name, ''), g.name, e.kind, e.calls FROM call_edge e
+             LEFT JOIN function_symbol f ON f.function_id = e.caller_function_id
+             JOIN function_symbol g ON g.function_id = e.callee_function_id ORDER BY ALL",
+        ] {
+            let [then, end] = [&mark, &db].map(|db| rows(db, sql));
+            let differs = then.iter().zip(&end).find(|(a, b)| a != b);
+            assert_eq!((differs, then.len()), (None, end.len()), "seed {seed}: {sql}");
+        }
+        // Those that have not returned have the last steps, too.
+        for (sql, all) in [
+            (
+                "SELECT f.name, p.steps_total FROM function_profile p JOIN function_symbol f USING (function_id) ORDER BY ALL",
+                false,
+            ),
+            (
+                "SELECT coalesce(f.name, ''), g.name || e.kind, e.steps FROM call_edge e
+              LEFT JOIN function_symbol f ON f.function_id = e.caller_function_id
+              JOIN function_symbol g ON g.function_id = e.callee_function_id ORDER BY ALL",
+                false,
+            ),
+            ("SELECT tid, steps FROM thread ORDER BY ALL", true),
+        ] {
+            let number = |row: &String| {
+                row.rsplit(',').next().and_then(|n| n.parse::<u64>().ok()).expect("a number")
+            };
+            let [then, end] = [&mark, &db].map(|db| rows(db, sql));
+            let more: Vec<u64> =
+                end.iter().zip(&then).map(|(b, a)| number(b) - number(a)).collect();
+            assert!(
+                more.iter().all(|n| [0, 3].contains(n)) && more.contains(&3),
+                "seed {seed}: {sql}: {more:?}"
+            );
+            assert!(!all || more.iter().sum::<u64>() == 3, "seed {seed}: {more:?}");
+        }
+    }
+    assert!(2 * stopped >= seeds.len(), "{stopped} of {}", seeds.len());
 }
 
 fn child_of(process: u32) -> Option<u32> {

@@ -325,9 +325,15 @@ class Function:
             # The program's own file: its sections lie there.
             self.calls(9, edi=f"${low}", esi=f"${min(bytes_, 8000)}", edx="$3", r10="$0x12", r8="own", r9="$0x1000")
         elif kind == 5:
-            self.say("mov heap, %rdi")
-            self.say(f"add ${4096 + r(9000)}, %rdi")
-            self.calls(12)
+            # Grows, is written to, shrinks, and grows again: what was written is gone.
+            at = 4096 + r(200)
+            for size in (50000 + r(3000), 4096 + r(100), self.r.choice([45000, 5000]) + r(3000)):
+                self.say("mov heap, %rdi")
+                self.say(f"add ${size}, %rdi")
+                self.calls(12)
+                self.say("mov heap, %rsi")
+                self.say(f"mov %rcx, {at}(%rsi)" if size >= 45000 else "nop")
+                self.say(f"mov {at + r(9)}(%rsi), %r8" if size < 45000 and at + 20 < size else f"mov {r(4000)}(%rsi), %r9")
         else:
             self.calls(10, edi=f"${low}", esi=f"${bytes_}", edx="$3")
 
