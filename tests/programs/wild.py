@@ -380,7 +380,7 @@ class Function:
         if self.number > HANDLED:
             of["signals"] = [(self.raised, 0.4)]
             of["jumps"] = [(self.caught, 0.6), (self.thrown, 0.8)]
-            of["stop"] = [(self.stop, 0.1)]
+            of["stop"] = [(self.stop, 0.5)]
         return [one for name in self.program.more for one in of.get(name, [])]
 
     def operation(self):
@@ -457,7 +457,8 @@ class Program:
         """A thread begins; it calls some functions and ends."""
         calls = "".join(f"\n\tcall f{self.r.choice(self.functions).number}" for _ in range(self.r.randrange(1, 4)))
         again, self.threads = f".Lt{self.threads}", self.threads + 1
-        flags = 0x250f00 + self.r.choice([0, 0x100000, 0x1000000])
+        # The kernel stores 0 where it ends. What it stores for its parent is told when the parent's call ends, which is later.
+        flags = 0x250f00
         return (f"\tmov $56, %eax\n\tmov ${flags}, %edi\n\tlea stacks+{16384 * (number + 1)}, %rsi\n\tlea numbers+{8 * number}, %rdx"
                 f"\n\tlea numbers+{8 * number}, %r10\n\tmovq $1, numbers+{8 * number}\n\txor %r8, %r8\n\tsyscall\n\ttest %eax, %eax\n\tjnz {again}{calls}"
                 f"\n\tmov $60, %eax\n\txor %edi, %edi\n\tsyscall\n{again}:")
