@@ -86,7 +86,7 @@ RULES = [
 ]
 RULES = [(reason, re.compile(change), re.compile(looks)) for reason, change, looks in RULES]
 # Seconds of the processor: tests that take longer meet only what no other test enters.
-LONG = 10
+LONG = 15
 # Words in names of tests that wait for something: what they find is asked again without the mutant.
 WAITS = ["signal", "interrupt", "outlives", "killed", "marker", "waits", "thread", "follow", "famil"]
 OPERATORS = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "&&": "||", "||": "&&", "+": "-", "-": "+", "*": "+",

@@ -280,6 +280,18 @@ fn what_is_not_exact_is_said() {
     assert!(!output.status.success());
 }
 
+/// Each kind of fault is one; other signals are none.
+#[test]
+fn faults_of_each_kind_are_counted() {
+    let scratch = Scratch::new("sums-faults");
+    let Some(program) = program(&scratch, "faults.c") else { return };
+    let db = scratch.path("run.duckdb");
+    let to = ["record", "-q", "--no-steps", "-o", utf8(&db), "--", utf8(&program)];
+    let output = command(&to).output().expect("addfg runs");
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains(" 5 faults, at which"), "{}", said(&output));
+}
+
 /// The text has all four kinds of rows, with names.
 #[test]
 fn sums_are_written_as_text() {

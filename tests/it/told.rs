@@ -311,6 +311,50 @@ fn what_the_recorder_says_is_where_it_is_wanted() {
     assert!(!more.status.success() && said(&more).contains("one too many"), "{}", said(&more));
 }
 
+/// All options are taken, also those that say what is so anyway; without a name the stream has its own.
+#[test]
+fn each_option_is_taken() {
+    let scratch = Scratch::new("told-options");
+    let Some(recorder) = recorder() else { return };
+    let log = scratch.write("log", "");
+    let said_there = format!("--said={}", utf8(&log));
+    let options = [
+        "--stream-fd=-1",
+        "--sums-fd=-1",
+        "--stepless=no",
+        "--unique=no",
+        "--snapshots=no",
+        &said_there,
+        "--check=no",
+    ];
+    let part = ["--allocator=mine=malloc", "--until=nothing", "--marked=no"];
+    let mut valgrind = Command::new("valgrind");
+    valgrind.env("VALGRIND_LIB", &recorder).args(["-q", "--vex-guest-chase=no", "--tool=addfg"]);
+    let output = valgrind.args(options).args(part).arg("true").current_dir(&scratch.0).output();
+    let output = output.expect("valgrind");
+    assert!(output.status.success(), "{}", said(&output));
+    let Some(events) = second_reader(&scratch.path("addfg.stream")) else { return };
+    assert_eq!(events.last().map(|line| line.trim_end()), Some("end 0"));
+}
+
+/// A child that outlives its parent does not hold the parent's stream: who reads that comes to its end.
+#[test]
+fn a_child_does_not_hold_the_stream() {
+    let scratch = Scratch::new("told-outlived");
+    let Some(recorder) = recorder() else { return };
+    let program = scratch.path("waits");
+    compile("waits.c", &["-O1", "-g", "-w", "-static"], &program);
+    let valgrind = "valgrind -q --vex-guest-chase=no --tool=addfg --stream-fd=3";
+    let line = format!("{valgrind} {} 98 3>&1 >/dev/null 2>&1 | cat >a.stream", utf8(&program));
+    let began = std::time::Instant::now();
+    let mut shell = Command::new("sh");
+    shell.env("VALGRIND_LIB", &recorder).current_dir(&scratch.0).args(["-c", &line]);
+    assert!(shell.status().is_ok_and(|status| status.success()));
+    // The child sleeps for a minute.
+    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+    assert!(second_reader(&scratch.path("a.stream")).is_none_or(|events| events.len() > 5));
+}
+
 /// Random blocks, paths, runs and events, in more pieces than after which a reader can begin anew.
 #[test]
 fn the_header_packs_what_it_is_given() {

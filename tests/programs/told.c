@@ -133,6 +133,9 @@ static void buffers(int file, int pipe_in, int pipe_out)
     C(pwritev, file, parts + 2, 2, 1, 0, 0); R(three + 1, 4); R(three + 100, 50); over();
     C(pwritev2, file, parts, 1, 1, 0, 0); R(two, 3); over();
     C(writev, -1, parts, 3, 0, 0, 0); over();
+    /* Where nothing is. */
+    C(writev, file, 8, 3, 0, 0, 0); over();
+    C(readv, file, 8, 3, 0, 0, 0); over();
     C(getrandom, two, 33, 0, 0, 0, 0); W(two, 33); over();
     C(vmsplice, pipe_out, parts, 3, 0, 0, 0); R(two, 3); R(three + 1, 4); over();
     C(read, pipe_in, one, 20, 0, 0, 0); W(one, 7); over();
@@ -168,6 +171,9 @@ static void messages(int a, int b)
     C(sendto, a, one, 13, 0, 0, 0); R(one, 13); over();
     C(recvfrom, b, two, 100, 0, 0, 0); W(two, 13); over();
     C(recvfrom, b, two, 100, MSG_DONTWAIT, 0, 0); over();
+    C(sendmsg, a, 8, 0, 0, 0, 0); over();
+    C(recvmsg, b, 8, MSG_DONTWAIT, 0, 0, 0); over();
+    C(sendmmsg, a, 8, 2, 0, 0, 0); over();
     struct mmsghdr out[3] = { { { .msg_iov = parts, .msg_iovlen = 2 } }, { { .msg_iov = parts + 1, .msg_iovlen = 1 } }, { { .msg_iov = parts, .msg_iovlen = 1 } } };
     C(sendmmsg, a, out, 3, 0, 0, 0);
     say("structures", 0);

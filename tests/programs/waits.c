@@ -1,5 +1,5 @@
 /* Does something, marks it, and waits in one of several ways; what it did is to be in the recording by then: waits NUMBER.
- * With 99 it does not wait, and writes more than a buffer has; it ends with the number of its signals that it did not ask for. */
+ * With 98 a child sleeps for a minute, and it ends. With 99 it does not wait, and writes more than a buffer has; it ends with the number of its signals that it did not ask for. */
 #define _GNU_SOURCE
 #include "../../recorders/stream/addfg_mark.h"
 #include <poll.h>
@@ -30,6 +30,10 @@ int main(int count, char **words)
         sigset_t pending;
         sigpending(&pending);
         return sigismember(&pending, SIGPIPE);
+    }
+    if (which == 98) {
+        if (!fork()) nanosleep(&(struct timespec){ 60, 0 }, 0);
+        return 0;
     }
     int process = which >= 8 ? fork() : 1;
     if (!process) {
