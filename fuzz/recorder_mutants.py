@@ -29,6 +29,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -45,8 +46,12 @@ GUARDS = ["happened::", "sums::", "record::", "recorder::", "knows::", "stream::
 LEFT_OUT = ["knows::programs_of_", "recorder::the_recorder_compiles_against_each_valgrind"]
 # Tests of a file that do not run the recorder.
 OF_FILE = {"stream/addfg_stream.h": ["told::the_header_packs_what_it_is_given"]}
-# What tests whose names begin so, which compare a lot, are worth before they have found anything.
-SHARP = {"sums::random_programs": 30, "told::what_a_program_says_it_does": 30, "told::the_header_packs_what_it_is_given": 90}
+# What tests whose names begin so, which compare a lot, are worth before they have found anything, by the file.
+SHARP = {
+    "sums": {"sums::random_programs": 30, "sums::a_snapshot_is": 30, "sums::answers": 10},
+    "": {"told::": 5, "told::what_a_program_says_it_does": 30, "told::the_header_packs_what_it_is_given": 90, "stream::random": 10,
+         "recorder::a_part": 5, "recorder::what_random": 5, "sums::random_programs_agree": 10},
+}
 # What changes nothing: file, function, change (`#2`: the second of this kind in the function), reason. Tabs between.
 EQUIVALENT = os.path.join(HERE, "fuzz/recorder_equivalent.txt")
 # Rules for what changes nothing, each with the reason: kind of the change, and what the line looks like with the changed
@@ -311,13 +316,20 @@ class Guards:
         os.makedirs(self.scratch)
         # The machine may have other work.
         limits = ["prlimit", f"--cpu={int(seconds)}", f"--fsize={2 << 30}"]
-        limits += ["timeout", "-k", "5", str(int(60 + 10 * seconds))]
+        limits += ["timeout", "-k", "5", str(int(20 + 2 * seconds))]
         before = os.times()
         command = [*limits, self.program, "-q", "--exact", test]
         environment = {**self.environment, "ADDFG_RECORDERS": folder}
         if test.startswith("knows::"):
             environment["ADDFG_SEEDS"] = "2"
-        failed = subprocess.run(command, cwd=HERE, env=environment, capture_output=True).returncode != 0
+        # What a test that fails has left is ended, too.
+        program = subprocess.Popen(command, cwd=HERE, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, start_new_session=True)
+        failed = program.wait() != 0
+        try:
+            os.killpg(program.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
         after = os.times()
         return failed, after.children_user + after.children_system - before.children_user - before.children_system
 
@@ -327,7 +339,8 @@ class Guards:
         here = [test for test, (_, names) in self.known.items() if function not in self.names or function in names]
         here = [test for test in here if self.known[test][0] < LONG] or here
         here += OF_FILE.get(mutant[0], [])
-        sharp = lambda test: max((worth for name, worth in SHARP.items() if test.startswith(name)), default=0)
+        of = SHARP["sums" if "/sums" in mutant[0] else ""]
+        sharp = lambda test: max((worth for name, worth in of.items() if test.startswith(name)), default=0)
         worth = lambda test: (1 + sharp(test) + self.found[test] + 20 * self.found[function, test]) / (0.5 + self.known[test][0])
         for test in sorted(here, key=worth, reverse=True):
             if all_took > budget:

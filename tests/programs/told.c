@@ -182,6 +182,7 @@ static void messages(int a, int b)
     struct iovec first[2] = { { two, 4 }, { two + 50, 100 } }, second[2] = { { three, 30 }, { three + 50, 100 } }, third = { three + 200, 2 }, fourth = { three + 300, 2 };
     struct mmsghdr got[4] = { { { .msg_iov = first, .msg_iovlen = 2 } }, { { .msg_iov = second, .msg_iovlen = 2 } },
                               { { .msg_iov = &third, .msg_iovlen = 1 } }, { { .msg_iov = &fourth, .msg_iovlen = 1 } } };
+    got[3].msg_len = 2;
     C(recvmmsg, b, got, 4, MSG_DONTWAIT, 0, 0);
     say("structures", 0);
     W(two, 4); W(two + 50, 7); W(three, 5); W(three + 200, 2); over();

@@ -469,6 +469,10 @@ class Program:
 
     def main(self):
         calls = [f"\tcall f{made.number}" for made in reversed(self.functions)]
+        # The root, which has no caller, stores what others left in registers where no frame is, and loads it again.
+        for at in range(len(calls) if self.more else 0):
+            name, place = self.r.choice(KEPT), self.r.choice(["area", "zeros"]) + f"+{8 * self.r.randrange(12)}"
+            calls[at] += f"\n\tmov %{name}, {place}" + (f"\n\tmov {place}, %{name}" if self.r.random() < 0.6 else "")
         if "threads" not in self.more:
             return calls
         lines, runs, self.threads = [], set(), 0
