@@ -359,7 +359,8 @@ class Guards:
 
 
 def name(m):
-    return f"{m[0]}:{m[1]} {m[2]} @{m[3]}"
+    # A condition may have several lines; a line of DIR/results is one mutant.
+    return f"{m[0]}:{m[1]} {' '.join(m[2].split(chr(10)))} @{m[3]}"
 
 
 def rule(m, texts={}):
