@@ -17,7 +17,7 @@ tests. Mutants that do not compile, or compile to the same bytes, are not counte
 A test fails, too, where it takes ten times as long as without a mutant. What tests find that wait for something is
 asked again without the mutant. It goes on where it stopped: what is known of a mutant is a line of DIR/results. Prints
 killed and all, with an interval of 95 % for the share, and the survivors. fuzz/recorder_equivalent.txt names those that
-change nothing, with the reason; `FREES` are a rule.
+change nothing, with the reason; `RULES` are those for many, and --rules lists what they name.
 """
 
 import argparse
@@ -29,6 +29,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -45,14 +46,52 @@ GUARDS = ["happened::", "sums::", "record::", "recorder::", "knows::", "stream::
 LEFT_OUT = ["knows::programs_of_", "recorder::the_recorder_compiles_against_each_valgrind"]
 # Tests of a file that do not run the recorder.
 OF_FILE = {"stream/addfg_stream.h": ["told::the_header_packs_what_it_is_given"]}
-# What tests that compare a lot are worth before they have found anything.
-SHARP = {"sums::random_programs_agree": 30, "told::what_a_program_says_it_does": 30, "told::the_header_packs_what_it_is_given": 90}
+# What tests whose names begin so, which compare a lot, are worth before they have found anything, by the file.
+SHARP = {
+    "sums": {"sums::random_programs": 30, "sums::a_snapshot_is": 30, "sums::answers": 10},
+    "": {"told::": 5, "told::what_a_program_says_it_does": 30, "told::the_header_packs_what_it_is_given": 90, "stream::random": 10,
+         "recorder::a_part": 5, "recorder::what_random": 5, "sums::random_programs_agree": 10},
+}
 # What changes nothing: file, function, change (`#2`: the second of this kind in the function), reason. Tabs between.
 EQUIVALENT = os.path.join(HERE, "fuzz/recorder_equivalent.txt")
-# Memory that is not given back: nothing but memory changes.
-FREES = re.compile(r"left out: (if \([^;]*\) )?VG_\(free\)\([^;()]*\);$")
+# Rules for what changes nothing, each with the reason: kind of the change, and what the line looks like with the changed
+# word between « and ». Numbers become greater by one.
+MORE, LESS, ANY = r"\d+: \d+", r"(<=?|>=?): ", r""
+RULES = [
+    ("memory that is not given back: nothing but memory changes",
+     r"left out: (if \([^;]*\) )?VG_\(free\)\([^;()]*\);$", r""),
+    ("memory that is not given back: nothing but memory changes",
+     r"condition negated: ", r"if \(«(.*)»\) VG_\(free\)\(\1\);"),
+    ("where what is read lies in its file is not asked, and what has no data in memory has no place",
+     MORE, r"(ONE_BUFFER|VECTOR|MESSAGES?), True, .* «3» }|(NO_DATA|AS_TOLD), False, «0»|Shape other = .*«0»"),
+    ("words of 32 bits only",
+     ANY, r"(Ity_I32\) value = .*«|IRConst_U32\(\(UInt\)|Iop_32Uto64, address\)|\(ULong\)args\[\d\] << 32).*«"),
+    ("more memory is asked for than is used",
+     MORE, r"VG_\((m|c|re)alloc\)\([^;]*(?<![-/] )«\d+»|addfg__room\([^;]*(?<![-/] )«\d+»|event_bytes\(.*\+ «10»|\* «10» \+ size"),
+    ("an array has one place more than is used",
+     # `Parted` is compared whole, with what nothing has been written to.
+     MORE, r"^ *(static )?(U?Int|HChar|UChar|ULong|UWord|addfg_u\d+|struct {.*}) (?!function|part)[^=]*\[«\d+»\](\[\d+\])?( = |;|,)"),
+    ("tables that are filled in their order grow by another factor, or have another first size, of at least what is needed",
+     MORE, r"path_room ?\* «2»|\) \* «2» \+ 4096|\* 2 \+ «(16|4096)»|number \* «2» \+|path_room \* 2 : «4096»|\? b->room \* «2» : b->length|heard_room = length \* «2»"),
+    ("tables that are filled in their order grow by another factor",
+     r"\*: \+", r"path_room «\*» 2|\) «\*» 2 \+ 4096|number «\*» 2 \+|heard_room = length «\*» 2"),
+    ("a table of hashes is larger from the beginning, of a power of two still",
+     MORE, r"_room = room \? room \* 2 : («1» << 12|1 << «12»)"),
+    ("a table of hashes grows at another share of filled places, and has empty ones still",
+     r"(2: 3|\*: \+)", r"(count|used) («\*» 2|\* «2») >= "),
+    ("another hash of the same key: the keys themselves are compared",
+     r"(\*: \+|>>: <<|<<: >>|\d+: \d+|0x\w+: \d+)",
+     r"^ *(ULong|UInt) (h|i) = [^;]*«[^»]*».*(ULL\)|& \()|h = key \* .*«.*& \(|h = key «\*»|h = \(h \^.*«(<<|40|\*)»"),
+    ("the smaller or the greater of two: which one does not matter where they are equal",
+     LESS, r"(?P<a>\S+( [+*] \S+)*) «[<>]=?» (?P<b>\S+( [+*-] \S+)*) \? ((?P=a)|(?P=b)) : ((?P=a)|(?P=b))\b"
+           r"|(?<=\()(?P<c>\S+) «[<>]=?» (?P<d>\S+)\) (?P=c) = (?P=d);"
+           r"|(?P<e>\w+) «>» (?P<f>[\w+ ]+) \? (?P=e) - (?P=f) : 0"),
+    ("how many arguments are in registers: heeded where words have 32 bits only",
+     MORE, r"unsafeIRDirty_0_N\(«\d»|unsafeIRDirty_1_N\(answer, «\d»|call_if\(.*\w, «\d»,"),
+]
+RULES = [(reason, re.compile(change), re.compile(looks)) for reason, change, looks in RULES]
 # Seconds of the processor: tests that take longer meet only what no other test enters.
-LONG = 10
+LONG = 15
 # Words in names of tests that wait for something: what they find is asked again without the mutant.
 WAITS = ["signal", "interrupt", "outlives", "killed", "marker", "waits", "thread", "follow", "famil"]
 OPERATORS = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "&&": "||", "||": "&&", "+": "-", "-": "+", "*": "+",
@@ -277,13 +316,20 @@ class Guards:
         os.makedirs(self.scratch)
         # The machine may have other work.
         limits = ["prlimit", f"--cpu={int(seconds)}", f"--fsize={2 << 30}"]
-        limits += ["timeout", "-k", "5", str(int(60 + 10 * seconds))]
+        limits += ["timeout", "-k", "5", str(int(20 + 2 * seconds))]
         before = os.times()
         command = [*limits, self.program, "-q", "--exact", test]
         environment = {**self.environment, "ADDFG_RECORDERS": folder}
         if test.startswith("knows::"):
             environment["ADDFG_SEEDS"] = "2"
-        failed = subprocess.run(command, cwd=HERE, env=environment, capture_output=True).returncode != 0
+        # What a test that fails has left is ended, too.
+        program = subprocess.Popen(command, cwd=HERE, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, start_new_session=True)
+        failed = program.wait() != 0
+        try:
+            os.killpg(program.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
         after = os.times()
         return failed, after.children_user + after.children_system - before.children_user - before.children_system
 
@@ -293,7 +339,9 @@ class Guards:
         here = [test for test, (_, names) in self.known.items() if function not in self.names or function in names]
         here = [test for test in here if self.known[test][0] < LONG] or here
         here += OF_FILE.get(mutant[0], [])
-        worth = lambda test: (1 + SHARP.get(test, 0) + self.found[test] + 20 * self.found[function, test]) / (0.5 + self.known[test][0])
+        of = SHARP["sums" if "/sums" in mutant[0] else ""]
+        sharp = lambda test: max((worth for name, worth in of.items() if test.startswith(name)), default=0)
+        worth = lambda test: (1 + sharp(test) + self.found[test] + 20 * self.found[function, test]) / (0.5 + self.known[test][0])
         for test in sorted(here, key=worth, reverse=True):
             if all_took > budget:
                 break
@@ -311,7 +359,19 @@ class Guards:
 
 
 def name(m):
-    return f"{m[0]}:{m[1]} {m[2]} @{m[3]}"
+    # A condition may have several lines; a line of DIR/results is one mutant.
+    return f"{m[0]}:{m[1]} {' '.join(m[2].split(chr(10)))} @{m[3]}"
+
+
+def rule(m, texts={}):
+    """Why a mutant changes nothing by a rule; None: by none."""
+    file, _, change, begin, end, _, _ = m
+    if file not in texts:
+        with open(os.path.join(HERE, "recorders", file)) as source:
+            texts[file] = source.read()
+    text = texts[file]
+    line = text[text.rfind("\n", 0, begin) + 1:begin] + "«" + text[begin:end] + "»" + text[end:text.find("\n", end)]
+    return next((reason for reason, of, looks in RULES if of.match(change) and looks.search(line)), None)
 
 
 def equivalent(all_mutants):
@@ -327,7 +387,7 @@ def equivalent(all_mutants):
         seen[file, function, change] += 1
         number = seen[file, function, change]
         keys = {(file, function, change), (file, function, f"{change} #{number}")} & said
-        if keys or FREES.match(change):
+        if keys or rule(m):
             found.add(m)
         used |= keys
     for key in said - used:
@@ -353,7 +413,14 @@ def main():
     parser.add_argument("--budget", type=float, default=1e9, help="seconds of processor time for a mutant")
     parser.add_argument("--files", nargs="+", help="of these only, as in valgrind/calls.h")
     parser.add_argument("--report", action="store_true", help="say what is known, and try nothing")
+    parser.add_argument("--rules", action="store_true", help="list what changes nothing by a rule, and try nothing")
     options = parser.parse_args()
+    if options.rules:
+        for m in mutants():
+            reason = rule(m)
+            if reason:
+                print(f"{m[0]}:{m[1]} {m[-1]} {m[2]}\t{reason}")
+        return
     options.work = os.path.abspath(options.work)
     os.makedirs(options.work, exist_ok=True)
     all_mutants, path, known = mutants(), os.path.join(options.work, "results"), {}

@@ -56,6 +56,16 @@ static void sums_runs(ThreadId tid)
     if (T.jumped) T.jumped = steps_done;
 }
 
+static ThreadId sums_runs_serial(UInt serial)
+{
+    ThreadId now = sums_running;
+    for (ThreadId tid = 1; tid < sums_thread_room && T.serial != serial; tid++) {
+        const __typeof__(T) *other = sums_thread[tid];
+        if (other && tid != now && other->serial == serial) sums_runs(tid);
+    }
+    return now;
+}
+
 /* Threads in the order in which they began to run: the stream's numbers, and their steps when they had ended. */
 typedef struct {
     UInt number;

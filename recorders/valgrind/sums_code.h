@@ -290,6 +290,16 @@ static void restore(Site *s, UInt number)
         if (s->fed >> i & 1) read_registers(s->offset + i, 1, s->segment->actor, NULL);
 }
 
+/* Memory that has no image and that is accessed from the stack pointer is a stack: also where an access begins below it. */
+static void note_stack(const Site *s, Addr a)
+{
+    for (Addr at = a; s->stack_relative && at < a + s->size;) {
+        Place place = place_of(at);
+        if (place.id & REGION) region_is_stack[place.id & ~REGION] = True;
+        at = place.high;
+    }
+}
+
 /* This run is not what will be counted: whatever comes next is looked at. */
 static void look_again(Site *s)
 {
@@ -315,8 +325,8 @@ static Bool load_changed(Site *s, Addr a)
         return False;
     }
     expose_range(a, s->size);
+    note_stack(s, a);
     Place place = place_of(a);
-    if (s->stack_relative && place.id & REGION) region_is_stack[place.id & ~REGION] = True;
     if (place.high - a < s->size) {
         read_apart(s->segment->actor, a, s->size, False);
         return False;
@@ -358,6 +368,7 @@ static VG_REGPARM(2) void load_once(Site *s, Addr a)
     UInt number = s->register_size ? restored(a, s->size, s->offset) : 0;
     if (number) return restore(s, number);
     expose_range(a, s->size);
+    note_stack(s, a);
     read_apart(s->segment->actor, a, s->size, False);
 }
 

@@ -158,12 +158,16 @@ static void read_otherwise(UInt g, UInt bytes, UInt call, UInt first)
     read_in_saves(first, g, bytes, call, T.tag[g], T.mixed[g]);
 }
 
+/* From here on the thread with this `T.serial` runs, as far as the sums know; gives the one that ran. */
+static ThreadId sums_runs_serial(UInt serial);
+
 /* What an exposed save has read its instance had not read before: it counts. */
 static void count_first_reads(Save *s)
 {
     UInt first = s->offset / 8, last = (s->offset + s->size - 1) / 8, depth = 0;
-    Bool here = s->serial == T.serial;
-    while (here && depth < T.depth && T.frames[depth].call < s->call) depth++;
+    /* Another thread may expose it. */
+    ThreadId now = sums_runs_serial(s->serial);
+    while (depth < T.depth && T.frames[depth].call < s->call) depth++;
     for (UInt g = first; g <= last && g - first < SAVED_GRANULES; g++) {
         UInt bytes = bytes_in(g * 8, s->offset, s->offset + s->size), new = bytes & ~read_by(s, g, s->call);
         Tag tag = s->tag[g - first];
@@ -175,11 +179,11 @@ static void count_first_reads(Save *s)
             f->unique += new >> i & 1;
             share_register_of(f, s->serial, g, 1u << i);
         }
-        if (!here) continue;
         UInt there = T.reader[g] & READ_SAVED ? same_version(s, g, T.tag[g], T.mixed[g]) & bytes : 0;
         if (there) note_reader(T.reader + g, register_at(g), there, s->call);
         for (UInt d = depth; d < T.depth; d++) read_in_saves(T.frames[d].saves, g, bytes, s->call, tag, mixed);
     }
+    sums_runs(now);
 }
 
 /* ---- their ends ---- */

@@ -530,7 +530,11 @@ static void begin_segment(Sums *z)
     call_if(z, either, "registers_met", &registers_met, 1, mkIRExprVec_1(p->state));
 }
 
-/* Bytes of a register are the instance's. `like`: a byte of the same eight that the same write has written, and 1; 0: none. */
+/* As if the bytes before were written with it, up to the end of eight. */
+#define LIKE_BEFORE (~0u)
+
+/* Bytes of a register are the instance's. `like`: a byte of the same eight that the same write has written, and 1, or
+ * LIKE_BEFORE; 0: none. */
 static void write_register(Sums *z, IRExpr *own, const Told *t, UInt like)
 {
     UInt offset = t->offset, end = offset + t->register_size;
@@ -543,7 +547,7 @@ static void write_register(Sums *z, IRExpr *own, const Told *t, UInt like)
             store64(z, &T.tag[g], first ? own : binop(z, Iop_Or64, own, number(TAG_BEHIND)));
         } else {
             /* Mostly it is so already, of the same instance. */
-            UInt flags = (first ? like << LIKE_SHIFT : FROM_BEFORE) | (next < end ? INTO_NEXT : 0);
+            UInt flags = (!first || like == LIKE_BEFORE ? FROM_BEFORE : like << LIKE_SHIFT) | (next < end ? INTO_NEXT : 0);
             Tag *met = VG_(calloc)("addfg.met", 1, sizeof *met);
             IRExpr *differs = binop(z, Iop_Xor64, load64(z, &T.tag[g]), load64(z, met));
             IRExpr *other = binop(z, Iop_Shr64, binop(z, Iop_Xor64, load64(z, &T.tag[g]), own), IRExpr_Const(IRConst_U8(32)));
@@ -573,7 +577,10 @@ static void end_segment(Sums *z)
         for (UInt k = 0; k < i; k++) {
             const Told *w = p->told + k;
             UInt last = w->offset + w->register_size - 1;
-            if (w->kind == 1 && w->step == t->step && w->mem == t->mem && last / 8 == t->offset / 8) like = last + 1;
+            if (w->kind != 1 || w->step != t->step || w->mem != t->mem) continue;
+            if (last / 8 == t->offset / 8) like = last + 1;
+            /* Another write has taken what is between: the first bytes of the next eight. */
+            else if (last % 8 == 7 && last / 8 + 1 == t->offset / 8 && last - w->offset >= 7) like = LIKE_BEFORE;
         }
         write_register(z, own, t, like);
     }

@@ -24,63 +24,100 @@ fn build(stream: &Path, more: &[&str]) -> PathBuf {
     db
 }
 
-/// Programs of tests/programs that end well by themselves.
-const ZOO: [&str; 28] = [
-    "allocations.c",
-    "allocator.c",
-    "cold.c",
-    "conditional.c",
-    "copies.c",
-    "coroutines.c",
-    "deep.c",
-    "fault.c",
-    "fields.c",
-    "heap.c",
-    "inlined.c",
-    "interpreter.c",
-    "jit.c",
-    "kernels.c",
-    "longjmp.c",
-    "many.c",
-    "objects.c",
-    "pointers.c",
-    "recursion.c",
-    "remap.c",
-    "resend.c",
-    "selfmodify.c",
-    "strings.c",
-    "structs.c",
-    "thread_tree.c",
-    "turns.c",
-    "unload.c",
-    "words.c",
-];
-
 /// Every byte that is loaded is what was last stored there or delivered by the kernel: nothing
-/// else changes memory than what the stream tells.
-#[test]
-fn all_that_is_loaded_was_stored_or_delivered() {
-    let scratch = Scratch::new("recorder-check");
+/// else changes memory than what the stream tells. Programs of tests/programs, their flags, and how they end.
+fn all_that_is_loaded_was_stored_or_delivered(programs: &[(&str, &[&str], i32)]) {
     let Some(recorder) = recorder() else { return };
+    let scratch = Scratch::new(&format!("recorder-check-{}", programs[0].0));
     let text = scratch.write("text", "some words\n".repeat(200));
-    for (source, flags, exit) in [
-        ("process.c", &["-O1"][..], 3),
-        ("two_threads.c", &["-O1", "-pthread"], 0),
-        ("signal.c", &["-O1"], 0),
-        ("recorded.c", &["-O3", "-mavx2"], 0),
-        ("atomics.c", &["-O1", "-pthread"], 0),
-        ("family.c", &["-O1"], 4),
-    ]
-    .into_iter()
-    .chain(ZOO.map(|source| (source, &["-O1", "-w", "-pthread"][..], 0)))
-    {
+    for (source, flags, exit) in programs {
         let program = scratch.path("program");
         compile(source, flags, &program);
         let run = [utf8(&program), utf8(&text)];
         let (_, output) = record(&recorder, &["--check=yes"], &run);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("loads, 0 differ"), "{source}: {said}");
-        assert!(exit == 0 || output.status.code() == Some(exit), "{source}: {:?}", output.status);
+        assert!(*exit == 0 || output.status.code() == Some(*exit), "{source}: {:?}", output.status);
+    }
+}
+
+#[test]
+fn what_processes_load_was_stored_or_delivered() {
+    all_that_is_loaded_was_stored_or_delivered(&[
+        ("process.c", &["-O1"], 3),
+        ("two_threads.c", &["-O1", "-pthread"], 0),
+        ("signal.c", &["-O1"], 0),
+        ("recorded.c", &["-O3", "-mavx2"], 0),
+        ("atomics.c", &["-O1", "-pthread"], 0),
+        ("family.c", &["-O1"], 4),
+    ]);
+}
+
+/// Programs of tests/programs that end well by themselves.
+fn zoo(programs: &[&'static str]) {
+    let of = |source: &&'static str| (*source, &["-O1", "-w", "-pthread"][..], 0);
+    all_that_is_loaded_was_stored_or_delivered(&programs.iter().map(of).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_programs_with_heaps_load_was_stored_or_delivered() {
+    zoo(&[
+        "allocations.c",
+        "copies.c",
+        "fields.c",
+        "jit.c",
+        "objects.c",
+        "resend.c",
+        "thread_tree.c",
+    ]);
+}
+
+#[test]
+fn what_programs_with_loops_load_was_stored_or_delivered() {
+    zoo(&[
+        "allocator.c",
+        "coroutines.c",
+        "heap.c",
+        "kernels.c",
+        "pointers.c",
+        "selfmodify.c",
+        "turns.c",
+    ]);
+}
+
+#[test]
+fn what_programs_that_jump_load_was_stored_or_delivered() {
+    zoo(&["cold.c", "deep.c", "inlined.c", "longjmp.c", "recursion.c", "strings.c", "unload.c"]);
+}
+
+#[test]
+fn what_programs_with_stacks_load_was_stored_or_delivered() {
+    zoo(&[
+        "conditional.c",
+        "fault.c",
+        "interpreter.c",
+        "many.c",
+        "remap.c",
+        "structs.c",
+        "words.c",
+    ]);
+}
+
+/// Programs as no compiler makes them (`tests/programs/wild.py`).
+#[test]
+fn what_random_programs_load_was_stored_or_delivered() {
+    let scratch = Scratch::new("recorder-wild");
+    let Some(recorder) = recorder() else { return };
+    if !crate::sums::makes_wild() {
+        return;
+    }
+    for seed in crate::common::seeds(8) {
+        let more = [&["threads", "memory"][..], &["jumps", "memory"]][seed as usize % 2];
+        let program = crate::sums::wild(&scratch, seed, more);
+        let (stream, output) = record(&recorder, &["--check=yes"], &[utf8(&program)]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("loads, 0 differ"), "seed {seed}: {said}");
+        assert!(crate::stream::second_reader(&stream).is_some_and(|events| events.len() > 10));
     }
 }
 
@@ -240,6 +277,103 @@ fn parts_of_a_run() {
     let (_, output) = record(&recorder, &["--from=nothing"], &[utf8(&program)]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("nothing was not called"), "{said}");
+}
+
+/// Lines of a stream as dump.py has them.
+fn dumped(stream: &Path) -> Vec<String> {
+    let script = repository("recorders/stream/dump.py");
+    let output = Command::new("python3").arg(script).arg(stream).output().expect("python3");
+    assert!(output.status.success(), "{}", said(&output));
+    String::from_utf8_lossy(&output.stdout).lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// Address and size of a step's line.
+fn step(line: &str) -> Option<(u64, u64)> {
+    let (at, size) = line.strip_prefix("I  ")?.split_once(',')?;
+    Some((u64::from_str_radix(at, 16).ok()?, size.parse().ok()?))
+}
+
+/// The steps of a part are those of the whole run, from the function's first one to where its call returns.
+#[test]
+fn a_part_is_a_piece_of_the_run() {
+    let scratch = Scratch::new("recorder-piece");
+    let Some(recorder) = recorder() else { return };
+    if !have("python3")
+        || !have("readelf")
+        || !Path::new("/usr/include/valgrind/valgrind.h").exists()
+    {
+        println!("skipped: python3, readelf or valgrind/valgrind.h is missing");
+        return;
+    }
+    let program = scratch.path("parts");
+    compile("parts.c", &["-O1", "-g", "-static"], &program);
+    let run = |options: &[&str]| {
+        let (stream, output) = record(&recorder, options, &[utf8(&program)]);
+        assert_eq!(output.status.code(), Some(64), "{output:?}");
+        let flags = std::fs::read(&stream).expect("stream")[13];
+        (dumped(&stream), flags)
+    };
+    let (all, flags) = run(&[]);
+    assert_eq!(flags, 1);
+    let of_steps = |lines: &[String]| -> Vec<String> {
+        lines.iter().filter(|line| !line.starts_with('#')).cloned().collect()
+    };
+    let all = of_steps(&all);
+    let symbols = Command::new("readelf").arg("-sW").arg(&program).output().expect("readelf");
+    let symbols = String::from_utf8_lossy(&symbols.stdout).into_owned();
+    let entry = |name: &str| {
+        let line = symbols.lines().find(|line| line.ends_with(&format!(" {name}")));
+        let text = line.expect("a symbol").split_whitespace().nth(1).expect("an address");
+        let address = u64::from_str_radix(text, 16).expect("an address");
+        all.iter().position(|line| step(line).is_some_and(|(at, _)| at == address)).expect("a call")
+    };
+    // Behind the call that is at a function's entry.
+    let returned = |entry: usize| {
+        let (at, size) = all[..entry].iter().rev().find_map(|line| step(line)).expect("a call");
+        let behind =
+            all[entry..].iter().position(|line| step(line).is_some_and(|(to, _)| to == at + size));
+        entry + behind.expect("a return")
+    };
+    let (decode, show) = (entry("decode"), entry("show"));
+    for (options, from, to) in [
+        (&["--from=decode", "--until=decode"][..], decode, returned(decode)),
+        (&["--from=decode", "--until=show"], decode, returned(show)),
+        (&["--until=decode"], 0, returned(decode)),
+        (&["--from=show"], show, all.len()),
+    ] {
+        let (lines, flags) = run(options);
+        let part = of_steps(&lines);
+        let differs = part.iter().zip(&all[from..to]).position(|(a, b)| a != b);
+        assert_eq!((differs, part.len()), (None, to - from), "{options:?}");
+        assert_eq!(flags, u8::from(from == 0), "{options:?}");
+        // Before it and behind it nothing but what the part needs.
+        let first = lines.iter().position(|line| step(line).is_some()).expect("steps");
+        let last = lines.iter().rposition(|line| !line.starts_with('#')).expect("steps");
+        let outside = lines[..first].iter().chain(&lines[last + 1..]);
+        let other = |line: &&String| {
+            let kind = line.split(' ').nth(1).unwrap_or("");
+            ["syscall", "kernel_read", "kernel_write", "allocate", "free", "marker", "gap"]
+                .contains(&kind)
+        };
+        let others: Vec<_> = outside.filter(other).collect();
+        let until = options.iter().any(|option| option.starts_with("--until"));
+        assert!(!until || others.is_empty(), "{options:?}: {others:?}");
+    }
+    // Between marks, twice.
+    let (lines, flags) = run(&["--marked=yes"]);
+    let mut parts = lines.split(|line| line == "# gap").map(of_steps);
+    let (first, second) = (parts.next().expect("a part"), parts.next().expect("a second one"));
+    assert!(parts.next().is_none() && flags == 0);
+    for (part, name) in [(first, "decode"), (second, "show")] {
+        let begin = all.windows(part.len()).position(|piece| piece == part);
+        let begin = begin.unwrap_or_else(|| panic!("{name}: no piece of the run"));
+        let calls: Vec<_> = [decode, show].map(|entry| step(&all[entry])).into_iter().collect();
+        let of = |n: usize| part.iter().filter(|line| step(line) == calls[n]).count();
+        assert_eq!([of(0), of(1)], if name == "decode" { [1, 0] } else { [0, 1] }, "{name}");
+        assert!(begin > returned(decode), "{name}");
+    }
+    let markers: Vec<_> = lines.iter().filter(|line| line.starts_with("# marker")).collect();
+    assert_eq!(markers, ["# marker 0x7"]);
 }
 
 /// Code that was unloaded keeps its names when another library takes its place.

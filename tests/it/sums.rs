@@ -27,20 +27,20 @@ fn program(scratch: &Scratch, name: &str) -> Option<PathBuf> {
 
 /// Records with sums, and compares.
 fn compared(scratch: &Scratch, run: &[&str]) -> Output {
-    compared_with(scratch, run, None)
+    compared_with(scratch, run, "")
 }
 
-/// The same with so many numbers for functions in contexts; None: all that there are.
-fn compared_with(scratch: &Scratch, run: &[&str], numbers: Option<u32>) -> Output {
+/// With more options of valgrind's.
+fn compared_with(scratch: &Scratch, run: &[&str], options: &str) -> Output {
     let (db, sums) = (scratch.path("run.duckdb"), scratch.path("sums"));
     let to = ["--force", "-o", utf8(&db), "--sums", utf8(&sums), "--check-sums"];
     let all = [&["record", "-q", "--detail", "summary"], &to[..], &["--"], run].concat();
     // Some programs make files where they are run.
-    let mut record = command(&all);
-    if let Some(numbers) = numbers {
-        record.env("VALGRIND_OPTS", format!("--sums-numbers={numbers}"));
-    }
-    record.current_dir(&scratch.0).output().expect("addfg runs")
+    command(&all)
+        .env("VALGRIND_OPTS", options)
+        .current_dir(&scratch.0)
+        .output()
+        .expect("addfg runs")
 }
 
 /// Lines that say that something differs, or is not exact.
@@ -123,6 +123,11 @@ fn memory_that_is_mapped_again_moves_or_is_dropped_agrees() {
     agrees("mapped.c", &[]);
 }
 
+/// An option of the recorder: numbers for functions in contexts.
+fn few(numbers: u32) -> String {
+    format!("--sums-numbers={numbers}")
+}
+
 /// Numbers of contexts that have left nothing are given to others.
 #[test]
 fn few_numbers_are_enough() {
@@ -136,7 +141,7 @@ fn few_numbers_are_enough() {
     for (name, numbers) in programs {
         let scratch = Scratch::new("sums-few");
         let Some(program) = program(&scratch, name) else { return };
-        let output = compared_with(&scratch, &[utf8(&program)], Some(numbers));
+        let output = compared_with(&scratch, &[utf8(&program)], &few(numbers));
         assert_eq!(differences(&output), [""; 0], "{name}");
         assert_eq!(tables(&output), 5, "{name}: {}", said(&output));
         let contexts = format!("SELECT count(*) > {numbers} FROM call_stack");
@@ -150,12 +155,12 @@ fn contexts_that_have_no_number_are_their_functions() {
     let scratch = Scratch::new("sums-merged");
     let Some(program) = program(&scratch, "containers.cc") else { return };
     let run = [utf8(&program)];
-    let output = compared_with(&scratch, &run, Some(250));
+    let output = compared_with(&scratch, &run, &few(250));
     assert_eq!(differences(&output), [""; 0]);
     assert_eq!(tables(&output), 4, "{}", said(&output));
     let db = scratch.path("alone.duckdb");
     let all = ["record", "-q", "--no-steps", "-o", utf8(&db), "--", run[0]];
-    let output = command(&all).env("VALGRIND_OPTS", "--sums-numbers=250").output();
+    let output = command(&all).env("VALGRIND_OPTS", few(250)).output();
     assert!(output.expect("addfg runs").status.success());
     let merged = "SELECT count(*) FROM diagnostic WHERE code = 'contexts-merged'";
     assert_eq!(rows(&db, merged), ["1"]);
@@ -169,41 +174,166 @@ fn contexts_that_have_no_number_are_their_functions() {
 fn too_many_functions_are_said() {
     let scratch = Scratch::new("sums-full");
     let Some(program) = program(&scratch, "recursion.c") else { return };
-    let output = compared_with(&scratch, &[utf8(&program)], Some(60));
+    let output = compared_with(&scratch, &[utf8(&program)], &few(60));
     assert!(said(&output).contains("that there is room for"), "{}", said(&output));
     assert!(!output.status.success());
 }
 
-/// Programs as no compiler makes them (`tests/programs/wild.py`): parts of registers, stores that overlap, saves that
-/// are read otherwise or restored in parts.
-#[test]
-fn random_programs_agree() {
-    let scratch = Scratch::new("sums-random");
-    if !cfg!(target_arch = "x86_64")
-        || !["valgrind", "pkg-config", "gcc", "python3"].into_iter().all(have)
-    {
+/// What docs/sums.md says that is not exact, in random programs.
+const NOT_EXACT: [&str; 2] = ["conditional stores of registers", "stores into the middle of what"];
+
+/// A random program with more of what programs do: `tests/programs/wild.py` has the words.
+pub fn wild(scratch: &Scratch, seed: u64, more: &[&str]) -> PathBuf {
+    let [source, program] = ["wild.s", "wild"].map(|name| scratch.path(name));
+    let mut python = Command::new("python3");
+    python.arg(repository("tests/programs/wild.py")).args([&seed.to_string(), "16"]).args(more);
+    std::fs::write(&source, python.output().expect("python3").stdout).expect("written");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-nostdlib", "-static", "-no-pie", "-o"]).arg(&program).arg(&source);
+    assert!(gcc.status().expect("gcc").success(), "seed {seed}");
+    program
+}
+
+pub fn makes_wild() -> bool {
+    cfg!(target_arch = "x86_64")
+        && ["valgrind", "pkg-config", "gcc", "python3"].into_iter().all(have)
+}
+
+/// The sums of random programs are those of the pass; `options`: valgrind's.
+fn random(few: u64, more: &[&str], options: &str) {
+    let scratch = Scratch::new(&format!("sums-random-{}", more.join("-")));
+    if !makes_wild() {
         return;
     }
-    let [source, program] = ["wild.s", "wild"].map(|name| scratch.path(name));
-    let seeds = seeds(12);
+    let seeds = seeds(few);
     let mut exact = 0;
     for seed in &seeds {
-        let mut python = Command::new("python3");
-        let made = python.arg(repository("tests/programs/wild.py")).arg(seed.to_string()).output();
-        std::fs::write(&source, made.expect("python3").stdout).expect("written");
-        let mut gcc = Command::new("gcc");
-        gcc.args(["-nostdlib", "-static", "-no-pie", "-o"]).arg(&program).arg(&source);
-        assert!(gcc.status().expect("gcc").success(), "seed {seed}");
-        let numbers = (seed % 2 == 1).then_some(32);
-        let output = compared_with(&scratch, &[utf8(&program)], numbers);
-        // docs/sums.md: this is said, and not exact.
-        if !said(&output).contains("conditional stores of registers") {
+        let program = wild(&scratch, *seed, more);
+        let output = compared_with(&scratch, &[utf8(&program)], options);
+        if !NOT_EXACT.iter().any(|what| said(&output).contains(what)) {
             assert_eq!(differences(&output), [""; 0], "seed {seed}");
             assert!(output.status.success(), "seed {seed}: {}", said(&output));
             exact += 1;
         }
     }
     assert!(2 * exact >= seeds.len(), "{exact} of {}", seeds.len());
+}
+
+/// Programs as no compiler makes them (`tests/programs/wild.py`): parts of registers, stores that overlap, saves that
+/// are read otherwise or restored in parts.
+#[test]
+fn random_programs_agree() {
+    random(12, &[], "");
+}
+
+/// Threads end, and others get their numbers and stacks; each reads what others wrote, and have read.
+#[test]
+fn random_programs_with_threads_agree() {
+    random(10, &["threads"], "");
+}
+
+/// Handlers begin anywhere, and within each other; functions are left by jumps.
+#[test]
+fn random_programs_with_signals_and_jumps_agree() {
+    random(10, &["signals", "jumps"], "");
+}
+
+/// Memory is mapped again, moved, taken back, is a file's, and the kernel writes into it.
+#[test]
+fn random_programs_with_memory_that_comes_and_goes_agree() {
+    random(10, &["memory"], "");
+}
+
+/// That the sums are looked at changes nothing.
+#[test]
+fn random_programs_with_snapshots_agree() {
+    random(6, &["marks", "threads", "memory"], "--snapshots=yes");
+    random(4, &["marks", "signals", "jumps"], "--snapshots=yes");
+}
+
+/// Numbers of contexts and functions are given back while threads run, handlers begin and memory goes.
+#[test]
+fn random_programs_with_few_numbers_agree() {
+    random(6, &["threads", "memory"], &few(40));
+    random(6, &["signals", "jumps"], &few(40));
+}
+
+/// Answers come in pieces, and what asks for the sums stands before and behind them (`tests/programs/in_pieces.py`):
+/// each is answered, and changes nothing.
+#[test]
+fn answers_that_come_in_pieces_agree() {
+    let scratch = Scratch::new("sums-pieces");
+    if !makes_wild() {
+        return;
+    }
+    let folder = scratch.path("bin");
+    std::fs::create_dir(&folder).expect("a folder");
+    let script = repository("tests/programs/in_pieces.py");
+    std::os::unix::fs::symlink(script, folder.join("valgrind")).expect("a link");
+    let path = format!("{}:{}", utf8(&folder), std::env::var("PATH").expect("PATH"));
+    for seed in seeds(4) {
+        let program = wild(&scratch, seed, &["threads", "memory"]);
+        let (db, sums, log) =
+            (scratch.path("run.duckdb"), scratch.path("sums"), scratch.path("log"));
+        let to = ["--force", "-o", utf8(&db), "--sums", utf8(&sums), "--check-sums"];
+        let all = [&["record", "-q", "--detail", "summary"], &to[..], &["--", utf8(&program)]];
+        let mut addfg = command(&all.concat());
+        addfg.env("PATH", &path).env("IN_PIECES", &log).env("IN_PIECES_SEED", seed.to_string());
+        let output = addfg.output().expect("addfg runs");
+        if !NOT_EXACT.iter().any(|what| said(&output).contains(what)) {
+            assert_eq!(differences(&output), [""; 0], "seed {seed}");
+            assert!(output.status.success(), "seed {seed}: {}", said(&output));
+        }
+        let log = std::fs::read_to_string(&log).expect("what it did");
+        let [asked, answered] =
+            log.split(' ').map(|n| n.parse().expect("a number")).collect::<Vec<u32>>()[..]
+        else {
+            panic!("{log}")
+        };
+        assert!(asked > 5 && asked == answered, "seed {seed}: {asked} {answered}");
+    }
+}
+
+/// Contexts that are deeper than are kept are those above them.
+#[test]
+fn deep_contexts_agree() {
+    agrees("contexts.c", &["2"]);
+}
+
+/// More contexts than are kept: as many as the pass keeps, it is said, and their steps are all there.
+#[test]
+fn contexts_beyond_those_that_are_kept_are_said() {
+    let scratch = Scratch::new("sums-contexts");
+    let Some(program) = program(&scratch, "contexts.c") else { return };
+    let (db, sums) = (scratch.path("run.duckdb"), scratch.path("sums"));
+    let to = [
+        "record",
+        "-q",
+        "--no-steps",
+        "-o",
+        utf8(&db),
+        "--sums",
+        utf8(&sums),
+        "--",
+        utf8(&program),
+        "6",
+    ];
+    let output = command(&to).output().expect("addfg runs");
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(
+        said(&output).contains("calling contexts beyond those that are kept"),
+        "{}",
+        said(&output)
+    );
+    let counts = "SELECT count(*), max(depth), sum(steps_self) = (SELECT sum(steps_self) FROM function_profile)
+                  FROM stack_profile JOIN call_stack USING (stack_id)";
+    assert_eq!(rows(&db, counts), ["262144,999,true"]);
+}
+
+/// More rows, pairs, contexts and readers than tables begin with.
+#[test]
+fn tables_that_grow_agree() {
+    agrees("many.c", &["6000"]);
 }
 
 /// What cannot be summed exactly is said, and the command fails.
@@ -215,6 +345,18 @@ fn what_is_not_exact_is_said() {
     let said = differences(&output).join("\n");
     assert!(said.contains("the sums are not exact:") && said.contains("faults"), "{said}");
     assert!(!output.status.success());
+}
+
+/// Each kind of fault is one; other signals are none.
+#[test]
+fn faults_of_each_kind_are_counted() {
+    let scratch = Scratch::new("sums-faults");
+    let Some(program) = program(&scratch, "faults.c") else { return };
+    let db = scratch.path("run.duckdb");
+    let to = ["record", "-q", "--no-steps", "-o", utf8(&db), "--", utf8(&program)];
+    let output = command(&to).output().expect("addfg runs");
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains(" 5 faults, at which"), "{}", said(&output));
 }
 
 /// The text has all four kinds of rows, with names.
@@ -391,6 +533,81 @@ fn a_marker_takes_a_snapshot() {
     for sql in SAME {
         assert_eq!(rows(&end, sql), rows(&plain, sql), "{sql}");
     }
+}
+
+/// A snapshot in the middle of calls is what the program had done: that it ends there adds the two steps that end it.
+#[test]
+fn a_snapshot_is_the_run_up_to_there() {
+    let scratch = Scratch::new("sums-stop");
+    if !makes_wild() {
+        return;
+    }
+    let seeds = seeds(8);
+    let mut stopped = 0;
+    for seed in &seeds {
+        let more = [&["stop", "signals"][..], &["stop", "threads"]][*seed as usize % 2];
+        let program = wild(&scratch, *seed, more);
+        let (db, mark) = (scratch.path("run.duckdb"), scratch.path("run.1.duckdb"));
+        let _ = std::fs::remove_file(&mark);
+        let to = [
+            "record",
+            "-q",
+            "--no-steps",
+            "--at-markers",
+            "--force",
+            "-o",
+            utf8(&db),
+            "--",
+            utf8(&program),
+        ];
+        command(&to).output().expect("addfg runs");
+        if !mark.exists() {
+            continue;
+        }
+        stopped += 1;
+        for sql in [
+            "SELECT writer, reader, via, bytes, unique_bytes, transfers, addresses FROM function_dataflow
+             WHERE writer <> 'stop' AND reader <> 'stop' ORDER BY ALL",
+            "SELECT f.name, p.calls, p.steps_self, p.written_bytes FROM function_profile p
+             JOIN function_symbol f USING (function_id) WHERE f.name <> 'stop' ORDER BY ALL",
+            "SELECT f.name, s.depth, p.calls, p.steps_self FROM call_stack s JOIN stack_profile p USING (stack_id)
+             JOIN function_symbol f USING (function_id) WHERE f.name <> 'stop' ORDER BY ALL",
+            "SELECT coalesce(f.name, ''), g.name, e.kind, e.calls FROM call_edge e
+             LEFT JOIN function_symbol f ON f.function_id = e.caller_function_id
+             JOIN function_symbol g ON g.function_id = e.callee_function_id ORDER BY ALL",
+        ] {
+            let [then, end] = [&mark, &db].map(|db| rows(db, sql));
+            let differs = then.iter().zip(&end).find(|(a, b)| a != b);
+            assert_eq!((differs, then.len()), (None, end.len()), "seed {seed}: {sql}");
+        }
+        // Those that have not returned have the last steps, too.
+        for (sql, all) in [
+            (
+                "SELECT f.name, p.steps_total FROM function_profile p JOIN function_symbol f USING (function_id) ORDER BY ALL",
+                false,
+            ),
+            (
+                "SELECT coalesce(f.name, ''), g.name || e.kind, e.steps FROM call_edge e
+              LEFT JOIN function_symbol f ON f.function_id = e.caller_function_id
+              JOIN function_symbol g ON g.function_id = e.callee_function_id ORDER BY ALL",
+                false,
+            ),
+            ("SELECT tid, steps FROM thread ORDER BY ALL", true),
+        ] {
+            let number = |row: &String| {
+                row.rsplit(',').next().and_then(|n| n.parse::<u64>().ok()).expect("a number")
+            };
+            let [then, end] = [&mark, &db].map(|db| rows(db, sql));
+            let more: Vec<u64> =
+                end.iter().zip(&then).map(|(b, a)| number(b) - number(a)).collect();
+            assert!(
+                more.iter().all(|n| [0, 3].contains(n)) && more.contains(&3),
+                "seed {seed}: {sql}: {more:?}"
+            );
+            assert!(!all || more.iter().sum::<u64>() == 3, "seed {seed}: {more:?}");
+        }
+    }
+    assert!(2 * stopped >= seeds.len(), "{stopped} of {}", seeds.len());
 }
 
 fn child_of(process: u32) -> Option<u32> {

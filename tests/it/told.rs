@@ -4,12 +4,24 @@
 use crate::common::{Scratch, have, repository, said, utf8};
 use crate::stream::{compile, recorder, second_reader};
 use std::collections::BTreeSet;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 /// Events that belong to a system call.
-const MOVED: [&str; 8] =
-    ["kernel_read", "kernel_write", "unmap", "move", "protect", "fresh", "share", "file_write"];
+const MOVED: [&str; 9] = [
+    "kernel_read",
+    "kernel_write",
+    "unmap",
+    "move",
+    "protect",
+    "fresh",
+    "share",
+    "file_write",
+    "exec",
+];
 const HEAP: [&str; 3] = ["allocate", "free", "reallocate"];
 /// A call that fails, before each part of the program and behind the last one.
 const BORDER: &str = "syscall 0x5f 0x8 0x7777 0x1234 ";
@@ -90,8 +102,10 @@ fn what_a_program_says_it_does() {
     let Some(recorder) = recorder() else { return };
     let ((program, folder), stream) = (program(&scratch), scratch.path("a.stream"));
     let to = format!("--stream={}", utf8(&stream));
-    let own = ["--allocator=pool_get=malloc", "--allocator=pool_put=posix_memalign"];
-    let output = run(&recorder, &[&to, own[0], own[1]], &[utf8(&program), utf8(&folder)]);
+    let own = ["pool_get=malloc", "pool_put=posix_memalign", "pool_slow=malloc"];
+    let own = own.map(|own| format!("--allocator={own}"));
+    let options = [&to[..], &own[0], &own[1], &own[2]];
+    let output = run(&recorder, &options, &[utf8(&program), utf8(&folder)]);
     assert!(output.status.success(), "{}", said(&output));
     let expected = std::fs::read_to_string(folder.join("expected")).expect("expected");
     let expected: Vec<&str> = expected.lines().map(str::trim_end).collect();
@@ -109,6 +123,17 @@ fn what_a_program_says_it_does() {
         assert_eq!(of_kinds(told[part + 1], kinds), of_kinds(expected[part + 1], kinds), "{part}");
         assert!(!of_kinds(expected[part + 1], kinds).is_empty(), "{part}");
     }
+    assert_eq!(of_kinds(told[0], &["stack"]), of_kinds(expected[8], &["stack"]));
+    // What it is open on from the beginning.
+    let first = of_kinds(told[0], &["process", "descriptor"]);
+    assert!(first[0].ends_with("/told") && first[1] == "descriptor 0x0 /dev/null", "{first:?}");
+    assert!(
+        first[2].starts_with("descriptor 0x1 pipe:")
+            && first[3].starts_with("descriptor 0x2 pipe:"),
+        "{first:?}"
+    );
+    let header = std::fs::read(&stream).expect("stream");
+    assert_eq!(header[8..16], [1, 0, 62, 0, 64, 1, 0, 0]);
 }
 
 /// Each process has its stream; what the kernel writes in a child before it runs is in the child's.
@@ -188,6 +213,146 @@ fn the_recorder_says_its_options() {
         let output = run(&recorder, &[wrong], &["true"]);
         assert!(!output.status.success(), "{wrong}: {}", said(&output));
     }
+}
+
+/// A program that waits may be killed there: what it did is in the file by then, however it waits.
+#[test]
+fn what_was_done_is_written_before_a_program_waits() {
+    let scratch = Scratch::new("told-waits");
+    let Some(recorder) = recorder() else { return };
+    if !have("python3") || !Path::new("/usr/include/valgrind/valgrind.h").exists() {
+        println!("skipped: python3 or valgrind/valgrind.h is missing");
+        return;
+    }
+    let program = scratch.path("waits");
+    compile("waits.c", &["-O1", "-g", "-w", "-static"], &program);
+    for which in 0..10 {
+        let stream = scratch.path("a.stream");
+        let mut command = Command::new("valgrind");
+        command.env("VALGRIND_LIB", &recorder).args(["-q", "--vex-guest-chase=no", "--tool=addfg"]);
+        command.arg(format!("--stream={}", utf8(&stream))).arg(&program).arg(which.to_string());
+        command.stdout(std::process::Stdio::piped()).process_group(0);
+        let mut child = command.spawn().expect("valgrind");
+        let mut said = [0];
+        child.stdout.as_mut().expect("a pipe").read_exact(&mut said).expect("what it says");
+        let marked = || {
+            let script = repository("recorders/stream/dump.py");
+            let read = Command::new("python3").arg(script).arg(&stream).output().expect("python3");
+            String::from_utf8_lossy(&read.stdout).contains("# marker 0x4d")
+        };
+        // It is on its way there: that takes no time.
+        let there = (0..20).any(|_| {
+            std::thread::sleep(Duration::from_millis(25));
+            marked()
+        });
+        let group = format!("-{}", child.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+        child.wait().expect("it ends");
+        assert!(there, "{which}");
+    }
+}
+
+/// Where nobody takes the stream any more the program goes on, and gets no signal that is not its own.
+#[test]
+fn a_stream_that_nobody_takes_ends() {
+    let scratch = Scratch::new("told-nobody");
+    let Some(recorder) = recorder() else { return };
+    let program = scratch.path("waits");
+    compile("waits.c", &["-O1", "-g", "-w", "-static"], &program);
+    let valgrind = "valgrind -q --vex-guest-chase=no --tool=addfg";
+    let ends = [
+        format!(
+            "{{ {valgrind} --stream-fd=3 {} 99 3>&1 >/dev/null 2>said; echo $? >code; }} | head -c 100000 >/dev/null",
+            utf8(&program)
+        ),
+        format!("{valgrind} --stream=/dev/full {} 99 2>said; echo $? >code", utf8(&program)),
+    ];
+    for end in ends {
+        let mut shell = Command::new("sh");
+        shell.env("VALGRIND_LIB", &recorder).current_dir(&scratch.0).args(["-c", &end]);
+        assert!(shell.status().is_ok_and(|status| status.success()));
+        let read = |name: &str| std::fs::read_to_string(scratch.path(name)).expect("written");
+        let ended = "cannot be written any more: the recording ends here";
+        assert_eq!(read("said").matches(ended).count(), 1, "{end}: {}", read("said"));
+        assert_eq!(read("code"), "0\n", "{end}");
+    }
+    let output = run(&recorder, &["--stream=/nowhere/a.stream"], &["true"]);
+    assert!(
+        !output.status.success() && said(&output).contains("cannot be written"),
+        "{}",
+        said(&output)
+    );
+}
+
+/// What valgrind says goes to the file that is named, which nothing else is.
+#[test]
+fn what_the_recorder_says_is_where_it_is_wanted() {
+    let scratch = Scratch::new("told-said");
+    let Some(recorder) = recorder() else { return };
+    let (log, stream) =
+        (scratch.write("log", "before\n"), format!("--stream={}", utf8(&scratch.path("a.stream"))));
+    let to = format!("--said={}", utf8(&log));
+    let output = run(&recorder, &[&stream, &to, "--from=nothing"], &["true"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", said(&output));
+    let text = std::fs::read_to_string(&log).expect("log");
+    assert!(text.starts_with("before\n") && text.contains("nothing was not called"), "{text}");
+    let output = run(&recorder, &[&stream, "--marked=yes"], &["true"]);
+    assert!(
+        said(&output).contains("made no ADDFG_BEGIN: nothing is recorded"),
+        "{}",
+        said(&output)
+    );
+    // One more than there is room for.
+    let own: Vec<String> = (0..65).map(|n| format!("--allocator=own{n}=malloc")).collect();
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    let most = run(&recorder, &[&[&stream[..]], &own[..64]].concat(), &["true"]);
+    assert!(most.status.success(), "{}", said(&most));
+    let more = run(&recorder, &[&[&stream[..]], &own[..]].concat(), &["true"]);
+    assert!(!more.status.success() && said(&more).contains("one too many"), "{}", said(&more));
+}
+
+/// All options are taken, also those that say what is so anyway; without a name the stream has its own.
+#[test]
+fn each_option_is_taken() {
+    let scratch = Scratch::new("told-options");
+    let Some(recorder) = recorder() else { return };
+    let log = scratch.write("log", "");
+    let said_there = format!("--said={}", utf8(&log));
+    let options = [
+        "--stream-fd=-1",
+        "--sums-fd=-1",
+        "--stepless=no",
+        "--unique=no",
+        "--snapshots=no",
+        &said_there,
+        "--check=no",
+    ];
+    let part = ["--allocator=mine=malloc", "--until=nothing", "--marked=no"];
+    let mut valgrind = Command::new("valgrind");
+    valgrind.env("VALGRIND_LIB", &recorder).args(["-q", "--vex-guest-chase=no", "--tool=addfg"]);
+    let output = valgrind.args(options).args(part).arg("true").current_dir(&scratch.0).output();
+    let output = output.expect("valgrind");
+    assert!(output.status.success(), "{}", said(&output));
+    let Some(events) = second_reader(&scratch.path("addfg.stream")) else { return };
+    assert_eq!(events.last().map(|line| line.trim_end()), Some("end 0"));
+}
+
+/// A child that outlives its parent does not hold the parent's stream: who reads that comes to its end.
+#[test]
+fn a_child_does_not_hold_the_stream() {
+    let scratch = Scratch::new("told-outlived");
+    let Some(recorder) = recorder() else { return };
+    let program = scratch.path("waits");
+    compile("waits.c", &["-O1", "-g", "-w", "-static"], &program);
+    let valgrind = "valgrind -q --vex-guest-chase=no --tool=addfg --stream-fd=3";
+    let line = format!("{valgrind} {} 98 3>&1 >/dev/null 2>&1 | cat >a.stream", utf8(&program));
+    let began = std::time::Instant::now();
+    let mut shell = Command::new("sh");
+    shell.env("VALGRIND_LIB", &recorder).current_dir(&scratch.0).args(["-c", &line]);
+    assert!(shell.status().is_ok_and(|status| status.success()));
+    // The child sleeps for a minute.
+    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+    assert!(second_reader(&scratch.path("a.stream")).is_none_or(|events| events.len() > 5));
 }
 
 /// Random blocks, paths, runs and events, in more pieces than after which a reader can begin anew.

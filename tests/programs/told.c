@@ -133,6 +133,9 @@ static void buffers(int file, int pipe_in, int pipe_out)
     C(pwritev, file, parts + 2, 2, 1, 0, 0); R(three + 1, 4); R(three + 100, 50); over();
     C(pwritev2, file, parts, 1, 1, 0, 0); R(two, 3); over();
     C(writev, -1, parts, 3, 0, 0, 0); over();
+    /* Where nothing is. */
+    C(writev, file, 8, 3, 0, 0, 0); over();
+    C(readv, file, 8, 3, 0, 0, 0); over();
     C(getrandom, two, 33, 0, 0, 0, 0); W(two, 33); over();
     C(vmsplice, pipe_out, parts, 3, 0, 0, 0); R(two, 3); R(three + 1, 4); over();
     C(read, pipe_in, one, 20, 0, 0, 0); W(one, 7); over();
@@ -168,6 +171,9 @@ static void messages(int a, int b)
     C(sendto, a, one, 13, 0, 0, 0); R(one, 13); over();
     C(recvfrom, b, two, 100, 0, 0, 0); W(two, 13); over();
     C(recvfrom, b, two, 100, MSG_DONTWAIT, 0, 0); over();
+    C(sendmsg, a, 8, 0, 0, 0, 0); over();
+    C(recvmsg, b, 8, MSG_DONTWAIT, 0, 0, 0); over();
+    C(sendmmsg, a, 8, 2, 0, 0, 0); over();
     struct mmsghdr out[3] = { { { .msg_iov = parts, .msg_iovlen = 2 } }, { { .msg_iov = parts + 1, .msg_iovlen = 1 } }, { { .msg_iov = parts, .msg_iovlen = 1 } } };
     C(sendmmsg, a, out, 3, 0, 0, 0);
     say("structures", 0);
@@ -176,6 +182,7 @@ static void messages(int a, int b)
     struct iovec first[2] = { { two, 4 }, { two + 50, 100 } }, second[2] = { { three, 30 }, { three + 50, 100 } }, third = { three + 200, 2 }, fourth = { three + 300, 2 };
     struct mmsghdr got[4] = { { { .msg_iov = first, .msg_iovlen = 2 } }, { { .msg_iov = second, .msg_iovlen = 2 } },
                               { { .msg_iov = &third, .msg_iovlen = 1 } }, { { .msg_iov = &fourth, .msg_iovlen = 1 } } };
+    got[3].msg_len = 2;
     C(recvmmsg, b, got, 4, MSG_DONTWAIT, 0, 0);
     say("structures", 0);
     W(two, 4); W(two + 50, 7); W(three, 5); W(three + 200, 2); over();
@@ -214,6 +221,13 @@ static void others(const char *folder, int file, int pipe_in)
     C(getdents64, folder_fd, one, 4096, 0, 0, 0); over();
     close(folder_fd);
     close(events);
+    /* Programs that do not run; of a long name there is a part. */
+    char *none[] = { 0 };
+    in(folder, "none");
+    C(execve, path, none, none, 0, 0, 0); end += sprintf(end, "exec  %s\n", path); say("maybe", 0); over();
+    static char name[5000];
+    memset(name, 'x', sizeof name - 1);
+    C(execve, name, none, none, 0, 0, 0); end += sprintf(end, "exec  %.4096s\n", name); say("maybe", 0); over();
 }
 
 /* ---- memory ---- */
@@ -240,6 +254,20 @@ static void memory(const char *folder)
     C(munmap, p + 4 * PAGE, PAGE, 0, 0, 0, 0); SAY("unmap", (Word)p + 4 * PAGE, PAGE); over();
     C(munmap, p + 3 * PAGE, 100, 0, 0, 0, 0); SAY("unmap", (Word)p + 3 * PAGE, PAGE); over();
     C(munmap, 1, PAGE, 0, 0, 0, 0); over();
+    char *q = (char *)C(mmap, 0, PAGE + 1, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    SAY("map", (Word)q, 2 * PAGE, 5, 0); over();
+    C(mprotect, q, 2 * PAGE, PROT_WRITE, 0, 0, 0); SAY("protect", (Word)q, 2 * PAGE, 2); over();
+    C(mprotect, q, 2 * PAGE, PROT_EXEC, 0, 0, 0); SAY("protect", (Word)q, 2 * PAGE, 1); over();
+    C(munmap, q, 2 * PAGE, 0, 0, 0, 0); SAY("unmap", (Word)q, 2 * PAGE); over();
+    /* A range with holes: what is there is taken back. */
+    C(munmap, p + PAGE, PAGE, 0, 0, 0, 0); SAY("unmap", (Word)p + PAGE, PAGE); over();
+    C(madvise, p, 3 * PAGE, MADV_DONTNEED, 0, 0, 0); SAY("fresh", (Word)p, 3 * PAGE); over();
+    C(madvise, 1, PAGE, MADV_DONTNEED, 0, 0, 0); over();
+    /* The end of the data. */
+    Word last = raw(SYS_brk, 0, 0, 0, 0, 0, 0);
+    C(brk, last + 100, 0, 0, 0, 0, 0); SAY("map", last, 100, 6, 0); over();
+    C(brk, last + 100, 0, 0, 0, 0, 0); over();
+    C(brk, last, 0, 0, 0, 0, 0); SAY("unmap", last, 100); over();
     /* Shared memory of a file, at two places; a part of it is not there any more. */
     int fd = must(memfd_create("shared", 0));
     ftruncate(fd, 6 * PAGE);
@@ -266,6 +294,7 @@ static void memory(const char *folder)
     C(pwritev, fd, parts, 2, 300, 0, 0);
     R(one, 4); SAY("file_write", device, number, 300, 4, (Word)one);
     R(two, 6); SAY("file_write", device, number, 304, 6, (Word)two); over();
+    C(pwritev2, fd, parts, 1, 350, 0, 0); R(one, 4); SAY("file_write", device, number, 350, 4, (Word)one); over();
     C(pwritev2, fd, parts, 1, -1, 0, 0); R(one, 4); SAY("file_write", device, number, 30, 4, (Word)one); over();
     C(write, fd, one, 0, 0, 0, 0); over();
     /* Bytes that do not come from memory. */
@@ -405,6 +434,43 @@ APART void *told_no_type(int n) { return taken(n); }
 APART void *pool_get(Word n) { return taken(n); }
 APART int pool_put(void **to, Word align, Word n) { *to = taken(n + !align); return n > 500 ? 12 : 0; }
 
+/* A signal comes while one is asked for, and its handler asks, too: of some each gets its own. */
+static volatile int handlers;
+static void asks_again(int signal);
+APART void *told_slow(Word n) __asm__("_memalign_r_slow");
+APART void *told_slow(Word n)
+{
+    void *p = taken(n);
+    raw(SYS_tkill, raw(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGUSR1, 0, 0, 0, 0);
+    return p;
+}
+APART void *pool_slow(Word n) { return told_slow(n); }
+
+static void asks_again(int signal)
+{
+    void *p;
+    if (++handlers < 3) {
+        p = pool_slow(60 + handlers);
+        SAY("allocate", (Word)p, 60 + (Word)--handlers);
+        return;
+    }
+    p = new_one(50);
+    SAY("allocate", (Word)p, 50);
+    SAY("free", (Word)p);
+    gone_one(p);
+}
+
+static void in_handlers(void)
+{
+    struct sigaction act = { .sa_handler = asks_again, .sa_flags = SA_NODEFER };
+    sigaction(SIGUSR1, &act, 0);
+    void *p = pool_slow(60);
+    SAY("allocate", (Word)p, 60);
+    /* As before. */
+    p = new_one(51);
+    SAY("allocate", (Word)p, 51);
+}
+
 /* ---- threads ---- */
 
 static char stack[1 << 14] __attribute__((aligned(16)));
@@ -468,6 +534,33 @@ static void descriptors(const char *folder)
     close(copy);
     close(pipes[0]);
     close(pipes[1]);
+    /* Each call that has one, or two: the arguments' numbers. They fail, or move nothing. */
+    static const struct { int number, first, second; } of[] = {
+        { SYS_read, 0, -1 }, { SYS_pread64, 0, -1 }, { SYS_readv, 0, -1 }, { SYS_preadv, 0, -1 }, { SYS_preadv2, 0, -1 }, { SYS_pwritev2, 0, -1 },
+        { SYS_recvfrom, 0, -1 }, { SYS_recvmsg, 0, -1 }, { SYS_getdents, 0, -1 }, { SYS_getdents64, 0, -1 }, { SYS_write, 0, -1 },
+        { SYS_pwrite64, 0, -1 }, { SYS_writev, 0, -1 }, { SYS_pwritev, 0, -1 }, { SYS_vmsplice, 0, -1 }, { SYS_sendto, 0, -1 },
+        { SYS_sendmsg, 0, -1 }, { SYS_sendfile, 1, 0 }, { SYS_splice, 0, 2 }, { SYS_tee, 0, 1 }, { SYS_copy_file_range, 0, 2 }, { SYS_ioctl, 0, -1 },
+    };
+    static struct msghdr nothing;
+    for (unsigned i = 0; i < sizeof of / sizeof *of; i++) {
+        Word arguments[6] = { 0 };
+        char first[30], second[30];
+        sprintf(first, "first-%u", i), sprintf(second, "second-%u", i);
+        int is_message = of[i].number == SYS_recvmsg || of[i].number == SYS_sendmsg;
+        if (is_message) arguments[1] = (Word)&nothing;
+        int one_fd = must(open(in(folder, first), O_RDWR | O_CREAT | O_TRUNC, 0600)), two_fd = must(open(in(folder, second), O_RDWR | O_CREAT | O_TRUNC, 0600));
+        arguments[of[i].first] = one_fd;
+        realpath(in(folder, first), name);
+        named(one_fd, name);
+        if (of[i].second >= 0) {
+            arguments[of[i].second] = two_fd;
+            realpath(in(folder, second), name);
+            named(two_fd, name);
+        }
+        raw(of[i].number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+        close(one_fd);
+        close(two_fd);
+    }
 }
 
 #define GAVE(p, bytes) do { void *p_ = (p); SAY("allocate", (Word)p_, (Word)(bytes)); keep = p_; } while (0)
@@ -510,6 +603,7 @@ static void allocations(void)
     failed += pool_put(&got, 16, 999);
     SAY("allocate", 0, 999);
     one[0] = failed;
+    in_handlers();
     /* The library's own. */
     other = malloc(28); SAY("allocate", (Word)other, 28);
     FREED(other); free(other);
@@ -566,6 +660,8 @@ int main(int count, char **names)
         if (i == 6) threads();
         if (i == 7) descriptors(folder);
     }
+    /* What the first instruction had: the arguments' count lies there. */
+    if (count == 2) say("stack", 1, (Word)names - 8);
     if (count == 2) border();
     int said = must(open(in(folder, "expected"), O_WRONLY | O_CREAT | O_TRUNC, 0600));
     write(said, text, end - text);

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""wild.py SEED [OPERATIONS]: prints a random program in x86-64 assembly, which ends with code 0.
+"""wild.py SEED [OPERATIONS [MORE...]]: prints a random program in x86-64 assembly, which ends with code 0.
 
     wild.py 7 > wild.s; gcc -nostdlib -static -no-pie wild.s -o wild
 
 Functions store, load, push, pop, copy, call and return as no compiler would: parts of registers and of stores, at
 every offset, saves that are read otherwise, overwritten or restored in parts. Values do not matter: no address depends
 on one that was not cut to its range. Every function is called.
+
+MORE: threads (that end, and others get their numbers), signals (that functions raise, and a timer's), jumps (out of several
+functions), memory (that is mapped, moved, taken back), marks (addfg_mark.h), stop (a function that marks and ends it all).
 """
 
 import random
@@ -19,6 +22,10 @@ LETTERS = {"rax": "a", "rcx": "c", "rdx": "d", "rbx": "b"}
 AREA = 160
 # Steps of a function with all that it calls.
 MOST = 2500
+# Pages that come and go, at two places.
+PAGES, LOW_PAGES, HIGH_PAGES = 4, 0x20000000, 0x30000000
+# The last function that a handler calls.
+HANDLED = 2
 
 
 def part(name, size):
@@ -57,6 +64,19 @@ class Function:
         self.text.append("\t" + line)
         self.steps += 1
 
+    def has(self, what):
+        return what in self.program.more
+
+    def page_place(self, size):
+        """In pages that come and go: near their borders mostly."""
+        if self.r.random() < 0.2:
+            index = self.register()
+            self.say(f"mov heap, %{index}")
+            return f"{self.r.randrange(60)}(%{index})"
+        at = 4096 * self.r.randrange(PAGES) + self.r.choice([self.r.randrange(40), self.r.randrange(40), 2048, 4088 - self.r.randrange(20)])
+        at = min(at, 4096 * PAGES - size)
+        return f"{self.r.choice([LOW_PAGES, LOW_PAGES, HIGH_PAGES]) + at}"
+
     def label(self):
         self.labels += 1
         return f".L{self.number}_{self.labels}"
@@ -66,6 +86,8 @@ class Function:
 
     def stored_at(self, size):
         """A place for a store."""
+        if self.has("memory") and self.r.random() < 0.2:
+            return self.page_place(size)
         kind = self.r.randrange(10)
         places = [at for at, of in self.places if of == size]
         if kind < 3 and places:
@@ -263,9 +285,108 @@ class Function:
         self.say("mov $318, %eax")
         self.say("syscall")
 
+    # ---- what is done only if it is asked for ----
+
+    def calls(self, number, **registers):
+        """A system call; without `eax`."""
+        for name, value in registers.items():
+            self.say(f"mov {value}, %{name}")
+        self.say(f"mov ${number}, %eax")
+        self.say("syscall")
+
+    def turn(self):
+        self.calls(24)
+
+    def raised(self):
+        self.calls(186)
+        self.say("mov %eax, %edi")
+        self.calls(200, esi=f"${self.r.choice([10, 12])}")
+        self.steps += 300
+
+    def pages(self):
+        r = self.r.randrange
+        first = r(PAGES)
+        count = r(PAGES - first) + 1
+        low, high, bytes_ = LOW_PAGES + 4096 * first, HIGH_PAGES + 4096 * first, 4096 * count - r(100)
+        fresh = lambda at: self.calls(9, edi=f"${at}", esi=f"${bytes_}", edx="$3", r10="$0x32", r8="$-1", r9="$0")
+        kind = r(7)
+        if kind == 0:
+            self.calls(11, edi=f"${low}", esi=f"${bytes_}")
+            fresh(low)
+        elif kind == 1:
+            fresh(self.r.choice([low, high]))
+        elif kind == 2:
+            # Moved; what is left behind is mapped again.
+            self.calls(25, edi=f"${low}", esi=f"${bytes_}", edx=f"${bytes_}", r10="$3", r8=f"${high}")
+            fresh(low)
+        elif kind == 3:
+            self.calls(28, edi=f"${low}", esi=f"${bytes_}", edx="$4")
+        elif kind == 4:
+            # The program's own file: its sections lie there.
+            self.calls(9, edi=f"${low}", esi=f"${min(bytes_, 8000)}", edx="$3", r10="$0x12", r8="own", r9="$0x1000")
+        elif kind == 5:
+            # Grows, is written to, shrinks, and grows again: what was written is gone.
+            at = 4096 + r(200)
+            for size in (50000 + r(3000), 4096 + r(100), self.r.choice([45000, 5000]) + r(3000)):
+                self.say("mov heap, %rdi")
+                self.say(f"add ${size}, %rdi")
+                self.calls(12)
+                self.say("mov heap, %rsi")
+                self.say(f"mov %rcx, {at}(%rsi)" if size >= 45000 else "nop")
+                self.say(f"mov {at + r(9)}(%rsi), %r8" if size < 45000 and at + 20 < size else f"mov {r(4000)}(%rsi), %r9")
+        else:
+            self.calls(10, edi=f"${low}", esi=f"${bytes_}", edx="$3")
+
+    def file(self):
+        self.calls(17, edi="own", esi=f"$area+{self.r.randrange(AREA)}", edx=f"${self.r.choice([1, 4, 30])}", r10="$64")
+
+    def caught(self):
+        """What jumps out of functions comes here."""
+        here = self.label()
+        self.say("push caught_stack")
+        self.say("push caught_at")
+        self.depth += 16
+        self.say("mov %rsp, caught_stack")
+        self.say(f"movq ${here}, caught_at")
+        for _ in range(self.r.randrange(1, 4)):
+            self.operation()
+        self.call()
+        self.text.append(here + ":")
+        self.say("mov caught_stack, %rsp")
+        self.say("pop caught_at")
+        self.say("pop caught_stack")
+        self.depth -= 16
+
+    def thrown(self):
+        over = self.label()
+        self.say("cmpq $0, caught_at")
+        self.say(f"je {over}")
+        self.say(f"test $1, %{part(self.register(), 1)}")
+        self.say(f"jz {over}")
+        self.say("mov caught_stack, %rsp")
+        self.say("jmp *caught_at")
+        self.text.append(over + ":")
+
+    def mark(self):
+        self.say("lea marks, %rax\n\txor %edx, %edx\n\trol $3, %rdi\n\trol $13, %rdi\n\trol $61, %rdi\n\trol $51, %rdi\n\txchg %rbx, %rbx")
+
+    def stop(self):
+        self.say("call stop")
+
+    def more(self):
+        """What else it may do, and how often."""
+        of = {"threads": [(self.turn, 1)], "memory": [(self.pages, 0.7), (self.file, 0.3)], "marks": [(self.mark, 0.3)]}
+        # Handlers call the first ones.
+        if self.number > HANDLED:
+            of["signals"] = [(self.raised, 0.4)]
+            of["jumps"] = [(self.caught, 0.6), (self.thrown, 0.8)]
+            of["stop"] = [(self.stop, 0.5)]
+        return [one for name in self.program.more for one in of.get(name, [])]
+
     def operation(self):
         what = [(self.move, 6), (self.load, 7), (self.store, 7), (self.vector, 4), (self.stack, 2), (self.copy, 0.6), (self.branch, 1.2),
                 (self.loop, 0.6), (self.call, 2.5), (self.system, 0.5), (self.random_bytes, 0.3), (self.masked, 0.2)]
+        what += self.more()
         if self.steps < MOST:
             self.r.choices([w for w, _ in what], [n for _, n in what])[0]()
 
@@ -306,8 +427,8 @@ class Function:
 
 
 class Program:
-    def __init__(self, seed, operations):
-        self.r, self.functions = random.Random(seed), []
+    def __init__(self, seed, operations, more=()):
+        self.r, self.functions, self.more = random.Random(seed), [], more
         # Those that are called are made first.
         for number in range(self.r.randrange(6, 26)):
             made = Function(self, number)
@@ -318,19 +439,80 @@ class Program:
         few = [f for f in self.functions if f.steps <= most]
         return self.r.choice(few) if few else None
 
+    def begin(self):
+        """What the program does before all else."""
+        lines = ["\tmov $2, %eax\n\tlea name, %rdi\n\tmov $2, %esi\n\tsyscall", "\tmov %eax, null"]
+        if "memory" in self.more:
+            lines.append("\tmov $2, %eax\n\tlea itself, %rdi\n\txor %esi, %esi\n\tsyscall\n\tmov %eax, own")
+            lines.append("\tmov $12, %eax\n\txor %edi, %edi\n\tsyscall\n\tmov %rax, heap\n\tlea 4096(%rax), %rdi\n\tmov $12, %eax\n\tsyscall")
+            for at in (LOW_PAGES, HIGH_PAGES):
+                lines.append(f"\tmov $9, %eax\n\tmov ${at}, %edi\n\tmov ${4096 * PAGES}, %esi\n\tmov $3, %edx\n\tmov $0x32, %r10\n\tmov $-1, %r8\n\txor %r9, %r9\n\tsyscall")
+        if "signals" in self.more:
+            for number, act in ((10, 0), (12, 1), (14, 2)):
+                lines.append(f"\tmov $13, %eax\n\tmov ${number}, %edi\n\tmov $act{act}, %esi\n\txor %edx, %edx\n\tmov $8, %r10\n\tsyscall")
+            lines.append("\tmov $38, %eax\n\txor %edi, %edi\n\tmov $timer, %esi\n\txor %edx, %edx\n\tsyscall")
+        return lines
+
+    def thread(self, number):
+        """A thread begins; it calls some functions and ends."""
+        calls = "".join(f"\n\tcall f{self.r.choice(self.functions).number}" for _ in range(self.r.randrange(1, 4)))
+        again, self.threads = f".Lt{self.threads}", self.threads + 1
+        # The kernel stores 0 where it ends. What it stores for its parent is told when the parent's call ends, which is later.
+        flags = 0x250f00
+        return (f"\tmov $56, %eax\n\tmov ${flags}, %edi\n\tlea stacks+{16384 * (number + 1)}, %rsi\n\tlea numbers+{8 * number}, %rdx"
+                f"\n\tlea numbers+{8 * number}, %r10\n\tmovq $1, numbers+{8 * number}\n\txor %r8, %r8\n\tsyscall\n\ttest %eax, %eax\n\tjnz {again}{calls}"
+                f"\n\tmov $60, %eax\n\txor %edi, %edi\n\tsyscall\n{again}:")
+
+    def waited(self, number):
+        again, self.threads = f".Lt{self.threads}", self.threads + 1
+        return f"{again}:\n\tmov $24, %eax\n\tsyscall\n\tcmpl $0, numbers+{8 * number}\n\tjne {again}"
+
+    def main(self):
+        calls = [f"\tcall f{made.number}" for made in reversed(self.functions)]
+        # The root, which has no caller, stores what others left in registers where no frame is, and loads it again.
+        for at in range(len(calls) if self.more else 0):
+            name, place = self.r.choice(KEPT), self.r.choice(["area", "zeros"]) + f"+{8 * self.r.randrange(12)}"
+            calls[at] += f"\n\tmov %{name}, {place}" + (f"\n\tmov {place}, %{name}" if self.r.random() < 0.6 else "")
+        if "threads" not in self.more:
+            return calls
+        lines, runs, self.threads = [], set(), 0
+        for call in calls:
+            number = self.r.randrange(4)
+            if number in runs:
+                lines.append(self.waited(number))
+                runs.discard(number)
+            elif self.r.random() < 0.7:
+                lines.append(self.thread(number))
+                runs.add(number)
+            lines.append(call)
+        # Some end with the program.
+        return lines + [self.waited(number) for number in runs if self.r.random() < 0.7]
+
     def __str__(self):
         lines = ["\t.text"]
         for made in self.functions:
             lines += made.text
-        lines += ["\t.globl _start\n\t.type _start, @function\n_start:", "\tmov $2, %eax\n\tlea name, %rdi\n\tmov $2, %esi\n\tsyscall",
-                  "\tmov %eax, null"]
-        lines += [f"\tcall f{made.number}" for made in reversed(self.functions)]
-        lines += ["\txor %edi, %edi\n\tmov $60, %eax\n\tsyscall\n\t.size _start, .-_start"]
+        lines += ["\t.globl _start\n\t.type _start, @function\n_start:"] + self.begin() + self.main()
+        lines += [f"\txor %edi, %edi\n\tmov ${231 if self.more else 60}, %eax\n\tsyscall\n\t.size _start, .-_start"]
+        if "signals" in self.more:
+            for number in range(HANDLED + 1):
+                lines.append(f"\t.type handler{number}, @function\nhandler{number}:\n\tcall f{number}\n\tret\n\t.size handler{number}, .-handler{number}")
+            lines.append("\t.type restorer, @function\nrestorer:\n\tmov $15, %eax\n\tsyscall\n\t.size restorer, .-restorer")
+        if "stop" in self.more:
+            stop = Function(self, 99)
+            stop.mark()
+            lines += ["\t.globl stop\n\t.type stop, @function\nstop:"] + stop.text
+            lines += ["\txor %edi, %edi\n\tmov $231, %eax\n\tsyscall\n\t.size stop, .-stop"]
         lines += ["\t.section .rodata", "fixed:\t.fill 256, 1, 3", 'name:\t.string "/dev/null"']
         lines += ["\t.data", "area:\t.fill 512, 1, 5", "table:"] + [f"\t.quad f{made.number}" for made in self.functions]
         lines += ["null:\t.long 0", "edge:", "\t.bss", "zeros:\t.zero 512", "many:\t.zero 8192"]
+        if self.more:
+            acts = "".join(f"\nact{n}:\t.quad handler{n}, {flags}, restorer, 0" for n, flags in enumerate([0x44000004, 0x04000004, 0x04000000]))
+            lines += ["\t.data", "own:\t.quad 0\nheap:\t.quad 0\ncaught_stack:\t.quad 0\ncaught_at:\t.quad 0\nnumbers:\t.zero 64"]
+            lines += ["marks:\t.quad 0x41460002, 7, 0, 0, 0, 0\ntimer:\t.quad 0, 2000, 0, 2000" + (acts if "signals" in self.more else "")]
+            lines += ['itself:\t.string "/proc/self/exe"', "\t.bss", "\t.balign 16\nstacks:\t.zero 65536"]
         return "\n".join(lines) + '\n\t.section .note.GNU-stack, ""'
 
 
 if __name__ == "__main__":
-    print(Program(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 16))
+    print(Program(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 16, sys.argv[3:]))

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Stands for valgrind in the PATH: runs the next one there, and hands on what it and addfg say to each other on --sums-fd.
+
+Answers come in pieces of any size, and words that ask for the sums (docs/sums.md) before and behind them. The
+file that IN_PIECES names gets how often they were asked for, and how often they came.
+"""
+
+import os
+import random
+import re
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+ASKS = b"\xff" * 4
+SNAPSHOT = 9
+
+
+def whole(connection, length):
+    """Bytes of a stream; None at its end."""
+    got = b""
+    while len(got) < length:
+        more = connection.recv(length - len(got))
+        if not more:
+            return None
+        got += more
+    return got
+
+
+def to_recorder(addfg, recorder, counts):
+    """Answers, with words that ask."""
+    r = random.Random(int(os.environ.get("IN_PIECES_SEED", "0")))
+    while (head := whole(addfg, 4)) is not None:
+        answer = head + (whole(addfg, struct.unpack("<I", head)[0]) or b"")
+        before, behind = r.choice([0, 0, 0, 0, 1, 2]), r.choice([0, 0, 0, 0, 1, 3])
+        if counts[0] > 60:
+            before = behind = 0
+        counts[0] += before + behind
+        # At once, or in some pieces. A word that asks comes whole, as addfg writes it.
+        kind, words, at = r.randrange(3), [ASKS] * before, 0
+        while at < len(answer):
+            length = len(answer) if kind == 0 else r.randrange(1, 9) if len(answer) < 200 else r.randrange(1, len(answer) + 1)
+            words.append(answer[at:at + length])
+            at += length
+        words += [ASKS] * behind
+        while words:
+            count = len(words) if kind == 0 else r.randrange(1, 3)
+            recorder.sendall(b"".join(words[:count]))
+            del words[:count]
+            if words:
+                time.sleep(0.0005)
+
+
+def to_addfg(recorder, addfg, counts):
+    """What the recorder says."""
+    while (head := whole(recorder, 8)) is not None:
+        kind, length = struct.unpack("<II", head)
+        counts[1] += kind == SNAPSHOT
+        addfg.sendall(head + (whole(recorder, length) or b""))
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(sys.argv[0]))
+    others = [folder for folder in os.environ["PATH"].split(os.pathsep) if os.path.abspath(folder) != here]
+    valgrind, arguments = shutil.which("valgrind", path=os.pathsep.join(others)), sys.argv[1:]
+    given = [re.fullmatch(r"--sums-fd=(\d+)", argument) for argument in arguments]
+    if not any(given):
+        os.execv(valgrind, [valgrind, *arguments])
+    at = next(i for i, one in enumerate(given) if one)
+    addfg = socket.socket(fileno=int(given[at].group(1)))
+    own, theirs = socket.socketpair()
+    arguments[at] = f"--sums-fd={theirs.fileno()}"
+    theirs.set_inheritable(True)
+    addfg.set_inheritable(False)
+    program = subprocess.Popen([valgrind, *arguments], close_fds=False)
+    theirs.close()
+    counts = [0, 0]
+    threading.Thread(target=to_recorder, args=(addfg, own, counts), daemon=True).start()
+    to_addfg(own, addfg, counts)
+    code = program.wait()
+    with open(os.environ["IN_PIECES"], "w") as log:
+        log.write(f"{counts[0]} {counts[1]}")
+    sys.stdout.flush()
+    os._exit(code)
+
+
+main()
