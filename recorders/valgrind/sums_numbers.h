@@ -87,6 +87,8 @@ static void see_memory(void)
     for (Int i = 0; i < count; i++) {
         const NSegment *s = VG_(am_find_nsegment)(start[i]);
         if (!s || s->start >= TOP_ADDRESS) continue;
+        /* Nobody says what is touched of what is only reserved, and may be large. */
+        if (file < 0 && !s->hasR && !s->hasW && !s->hasX) continue;
         Addr end = s->end < TOP_ADDRESS ? s->end + 1 : TOP_ADDRESS;
         for (Addr a = s->start; a < end;) {
             /* A page of cells is of half a page of memory. */

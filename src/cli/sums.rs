@@ -14,7 +14,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is wanted of sums without a recording.
 pub struct Only<'a> {
@@ -86,9 +86,16 @@ pub fn only(recorder: &Recorder, plan: &Plan, only: Only) -> anyhow::Result<Exit
 /// Asks for the sums each second, until the process ends.
 fn look_each_second(asked: Arc<Asked>) {
     let look = move || {
+        let mut pause = Duration::from_secs(1);
         loop {
-            std::thread::sleep(Duration::from_secs(1));
+            std::thread::sleep(pause);
+            let begun = Instant::now();
             asked.ask(Purpose::Look);
+            while asked.is_waiting(Purpose::Look) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            // The program waits meanwhile: for a fifth of the time at most.
+            pause = Duration::from_secs(1).max(4 * begun.elapsed());
         }
     };
     // Without the thread nothing is shown.

@@ -51,6 +51,11 @@ impl Asked {
         }
     }
 
+    /// Whether they were asked for it and have not come.
+    pub fn is_waiting(&self, purpose: Purpose) -> bool {
+        self.state().waiting.contains(&purpose)
+    }
+
     /// What the sums that have come are for.
     pub fn next(&self) -> Option<Purpose> {
         self.state().waiting.pop_front()

@@ -125,7 +125,7 @@ fn snapshot(
 ) -> io::Result<()> {
     let purpose = if why.four()? == 0 { wanted.asked.next() } else { Some(Purpose::Database) };
     match (purpose, &wanted.database) {
-        (Some(Purpose::Look), _) => (wanted.told)(Told::Look(&rows.named(planner, false))),
+        (Some(Purpose::Look), _) => (wanted.told)(Told::Look(&rows.looked_at(planner))),
         (Some(Purpose::Database), Some(database)) => {
             *snapshots += 1;
             let to = database.snapshot(*snapshots);

@@ -4,6 +4,7 @@ use super::message::{Numbers, bad};
 use super::planner::Planner;
 use crate::id::FunctionId;
 use crate::load::{BuildError, Report};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -31,6 +32,10 @@ pub struct FlowSums {
 }
 
 impl FlowSums {
+    fn of([bytes, unique_bytes, transfers, addresses]: [u64; 4]) -> FlowSums {
+        FlowSums { bytes, unique_bytes, transfers, addresses }
+    }
+
     fn add(&mut self, other: FlowSums) {
         self.bytes += other.bytes;
         self.unique_bytes += other.unique_bytes;
@@ -188,28 +193,42 @@ impl Rows {
         self.actors.iter().filter(|actor| actor.several).count()
     }
 
-    /// The rows with names, those of the same names added up; `by_context`: data between chains, too.
-    pub fn named(&self, planner: &Planner, by_context: bool) -> LiveSums {
+    /// Functions and the data between them, with names: what a person looks at while the program runs. There may be a
+    /// million of flows between contexts, so they are added up before they have names.
+    pub fn looked_at(&self, planner: &Planner) -> LiveSums {
         let mut sums = LiveSums {
             several: self.several(),
             problems: self.problems.clone(),
             is_whole: self.is_whole,
             ..LiveSums::default()
         };
-        let name = |number: u32| match number.checked_sub(KERNEL) {
-            Some(at) => planner.sources.get(at as usize).cloned().unwrap_or_default(),
-            None => FunctionId::new(number).map_or_else(String::new, |id| planner.function(id).0),
-        };
+        let mut flows: FxHashMap<[u32; 3], FlowSums> = FxHashMap::default();
+        for &([writer, reader, place], numbers) in &self.flows {
+            let [writer, reader] =
+                [writer, reader].map(|end| self.actor(end).map_or(end, |actor| actor.function));
+            flows.entry([writer, reader, place]).or_default().add(FlowSums::of(numbers));
+        }
+        for ([writer, reader, place], row) in flows {
+            let [writer, reader] = [writer, reader].map(|end| source(planner, end, place));
+            sums.flows.entry((writer, reader, via(planner, place))).or_default().add(row);
+        }
         for &(function, [calls, steps_self, steps_total, written_bytes]) in &self.functions {
-            let row = sums.functions.entry(name(function)).or_default();
+            let row = sums.functions.entry(name(planner, function)).or_default();
             row.calls += calls;
             row.steps_self += steps_self;
             row.steps_total += steps_total;
             row.written_bytes += written_bytes;
         }
+        sums
+    }
+
+    /// All rows with names, those of the same names added up; `by_context`: data between contexts, too.
+    pub fn named(&self, planner: &Planner, by_context: bool) -> LiveSums {
+        let mut sums = self.looked_at(planner);
         for &([caller, callee, kind], [calls, steps]) in &self.calls {
             let kind = ["call", "tail", "signal", "root", "stub", "gap"].get(kind as usize);
-            let key = (name(caller), name(callee), kind.copied().unwrap_or_default().to_owned());
+            let kind = kind.copied().unwrap_or_default().to_owned();
+            let key = (name(planner, caller), name(planner, callee), kind);
             let row = sums.calls.entry(key).or_default();
             row.calls += calls;
             row.steps += steps;
@@ -218,48 +237,45 @@ impl Rows {
         for &([parent, function], [calls, steps_self]) in &self.contexts {
             let above = (parent as usize).checked_sub(1).and_then(|at| chains.get(at));
             let chain = match above {
-                Some(above) => format!("{above};{}", name(function)),
-                None => name(function),
+                Some(above) => format!("{above};{}", name(planner, function)),
+                None => name(planner, function),
             };
             let row = sums.contexts.entry(chain.clone()).or_default();
             row.calls += calls;
             row.steps_self += steps_self;
             chains.push(chain);
         }
-        let context = |actor: Actor| match (actor.context as usize).checked_sub(1) {
-            Some(at) => FlowEnd::Context(at),
-            None => FlowEnd::Named(name(actor.into)),
-        };
-        for &([writer, reader, place], [bytes, unique_bytes, transfers, addresses]) in &self.flows {
-            let row = FlowSums { bytes, unique_bytes, transfers, addresses };
-            let via = via(planner, place);
-            let [from, to] = [writer, reader].map(|end| self.actor(end));
-            let of = |end: u32| source(planner, end, place, &name);
-            let by_function = |end, actor: Option<Actor>| of(actor.map_or(end, |a| a.function));
-            let key = (by_function(writer, from), by_function(reader, to), via.clone());
-            sums.flows.entry(key).or_default().add(row);
-            if !by_context {
-                continue;
-            }
-            let in_context =
-                |end, actor: Option<Actor>| actor.map_or_else(|| FlowEnd::Named(of(end)), context);
-            let key = (in_context(writer, from), in_context(reader, to), via);
-            let row = FlowSums { addresses: 0, ..row };
+        sums.chains = chains;
+        for &([writer, reader, place], numbers) in self.flows.iter().filter(|_| by_context) {
+            let end = |end: u32| match self.actor(end) {
+                Some(Actor { context: 0, into, .. }) => FlowEnd::Named(name(planner, into)),
+                Some(actor) => FlowEnd::Context(actor.context as usize - 1),
+                None => FlowEnd::Named(source(planner, end, place)),
+            };
+            let key = (end(writer), end(reader), via(planner, place));
+            let row = FlowSums { addresses: 0, ..FlowSums::of(numbers) };
             sums.context_flows.entry(key).or_default().add(row);
         }
-        sums.chains = chains;
         sums
     }
 }
 
-/// Who wrote the bytes.
-fn source(planner: &Planner, writer: u32, place: u32, name: &impl Fn(u32) -> String) -> String {
-    match writer {
+/// The name of a function, or of what the kernel's accesses are named by.
+fn name(planner: &Planner, number: u32) -> String {
+    match number.checked_sub(KERNEL) {
+        Some(at) => planner.sources.get(at as usize).cloned().unwrap_or_default(),
+        None => FunctionId::new(number).map_or_else(String::new, |id| planner.function(id).0),
+    }
+}
+
+/// Who wrote or read the bytes.
+fn source(planner: &Planner, end: u32, place: u32) -> String {
+    match end {
         INITIAL => "<initial registers>".into(),
         UNINITIALISED => "<uninitialised>".into(),
         STACK_START => "<stack start>".into(),
         OF_PLACE => planner.place_source((place as usize).wrapping_sub(1)),
-        other => name(other),
+        other => name(planner, other),
     }
 }
 
