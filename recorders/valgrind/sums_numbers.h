@@ -161,19 +161,19 @@ static void merge(UInt most)
         if (!actor || !actor->chain || in_use[n] & RUNS || actor->lately > most) continue;
         Actor *to = actor_of_several(actor->function);
         actor->number = 0;
-        if (to->number) becomes[n] = to->number;
-        else {
-            /* It takes the number over. */
-            to->number = n;
-            if (to->state) VG_(free)(to->state);
-            to->state = actor->state;
-            actor->state = NULL;
-            numbered[n] = to;
-            for (UInt k = 0; k < functions[to->function].segments; k++)
-                if (to->state[k]) to->state[k]->of = to;
+        if (to->number) {
+            becomes[n] = to->number;
+            numbered[n] = NULL;
             continue;
         }
-        numbered[n] = NULL;
+        /* It takes the number over. */
+        if (to->state) VG_(free)(to->state);
+        to->number = n;
+        to->state = actor->state;
+        actor->state = NULL;
+        numbered[n] = to;
+        for (UInt k = 0; k < functions[to->function].segments; k++)
+            if (to->state[k]) to->state[k]->of = to;
     }
 }
 
@@ -213,7 +213,7 @@ static void collect_numbers(void)
         free_numbers = 0;
         for (Int n = 1; n < given; n++)
             if (!numbered[n]) free_number[free_numbers++] = n;
-        calls_for_actor *= 2;
+        if (calls_for_actor < 1u << 30) calls_for_actor *= 2;
     }
     free_states();
     if (free_numbers < (UInt)numbers / 16) collect_from = steps_done + COLLECT_STEPS;

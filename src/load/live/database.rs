@@ -145,7 +145,7 @@ fn problems(planner: &Planner, rows: &Rows, to: &mut Diagnostics) {
 
 /// A writer or reader: as what it counts, and in which context.
 #[derive(Clone, Copy)]
-struct FlowEnd {
+struct Side {
     function: Origin<FunctionId>,
     /// What a stub is merged into.
     into: Origin<FunctionId>,
@@ -164,9 +164,9 @@ fn summary(planner: &Planner, rows: &Rows) -> Summary {
         Some(actor) => {
             let [function, into] = [actor.function, actor.into].map(FunctionId::new);
             let context = StackId::new(actor.context);
-            Some(FlowEnd { function: Origin::Step(function?), into: Origin::Step(into?), context })
+            Some(Side { function: Origin::Step(function?), into: Origin::Step(into?), context })
         }
-        None => source(number).map(|from| FlowEnd { function: from, into: from, context: None }),
+        None => source(number).map(|from| Side { function: from, into: from, context: None }),
     };
     let places = Places::new(planner);
     let flow = |&(ends, sums): &([u32; 3], [u64; 4])| {
