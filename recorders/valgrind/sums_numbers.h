@@ -188,7 +188,9 @@ static void free_states(void)
     }
 }
 
+/* Steps between two looks for numbers, and looks that may come sooner. */
 #define COLLECT_STEPS 20000000
+#define SOON 16
 
 static void collect_numbers(void)
 {
@@ -199,6 +201,11 @@ static void collect_numbers(void)
     /* Parts that are known may name who is none now. */
     parted_from = parted_count;
     VG_(memset)(parted_slot, 0, parted_slots * sizeof *parted_slot);
+    /* Contexts come and go so fast that a look each time would take most of the time. */
+    static ULong last;
+    static UInt looks;
+    Bool often = looks++ >= SOON && steps_done - last < COLLECT_STEPS;
+    last = steps_done;
     UInt kept = give_back_unused();
     if (kept > (UInt)numbers * 3 / 4) {
         becomes = VG_(calloc)("addfg.numbers", NUMBERS, sizeof *becomes);
@@ -213,8 +220,9 @@ static void collect_numbers(void)
         free_numbers = 0;
         for (Int n = 1; n < given; n++)
             if (!numbered[n]) free_number[free_numbers++] = n;
-        if (calls_for_actor < 1u << 30) calls_for_actor *= 2;
+        often = True;
     }
+    if (often && calls_for_actor < 1u << 30) calls_for_actor *= 2;
     free_states();
     if (free_numbers < (UInt)numbers / 16) collect_from = steps_done + COLLECT_STEPS;
     for (UInt i = 1; i < actor_count; i++) actors[i]->lately /= 2;
