@@ -141,6 +141,12 @@ pub mod replay {
 pub mod report {
     pub use crate::report::{Options, Replayed, data, page};
 }
+pub mod scan {
+    pub use crate::scan::{Error, Shared, Sources, register};
+}
+pub mod source {
+    pub use crate::store::source::{Block, Cells, Column, Kind, Source, all, failed};
+}
 pub mod store {
     pub use crate::store::{EMPTY, NEAR_FLOWS, SCHEMA, SCHEMA_VERSION};
     pub mod catalog {

@@ -68,6 +68,7 @@ mod registers;
 mod render;
 mod replay;
 mod report;
+mod scan;
 mod store;
 mod text;
 mod trace;

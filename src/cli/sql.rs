@@ -4,6 +4,7 @@ use super::{output, prompt};
 use crate::files;
 use crate::lake::{self, Labels, Lake, is_lake, questions};
 use crate::render::rows::{RowFormat, RowWriter};
+use crate::scan;
 use crate::store::SCHEMA;
 use crate::store::catalog::own_macros;
 use crate::store::guard;
@@ -133,6 +134,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         if args.database.trust() == Trust::Schema {
             own_macros(&db)?;
         }
+        scan::functions(&db)?;
         library_query(&db, name, parameters, args.format)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -352,6 +354,7 @@ fn connect(args: &Args, spill: Option<&Path>) -> anyhow::Result<Connection> {
     if opening.trust == Trust::Schema {
         own_macros(&connection)?;
     }
+    scan::functions(&connection)?;
     Ok(connection)
 }
 

@@ -36,6 +36,7 @@ mod placing;
 mod reader;
 pub mod rows;
 mod runs;
+pub mod scan;
 pub mod states;
 mod steps;
 mod summed;

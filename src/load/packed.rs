@@ -21,6 +21,7 @@ use crate::store::StoreError;
 use crate::store::chunk::{ChunkError, Runs, Shape, unpack};
 use crate::store::pieces;
 use crate::store::run_code::RunCode;
+use crate::store::source::{self, Cells, Kind, Source};
 use crate::store::table::{Batch, Destination, Tables};
 use crate::store::writer::FLOW_PART;
 use duckdb::Connection;
@@ -297,20 +298,34 @@ pub(super) struct Run {
 }
 
 impl Run {
-    pub fn read(connection: &Connection) -> Result<Run, BuildError> {
-        let read = || -> duckdb::Result<_> {
-            let data: Vec<u8> =
-                connection.query_row("SELECT data FROM run_code", [], |r| r.get(0))?;
-            let sql = "SELECT coalesce(max(value) FILTER (key = 'saves'), '') = 'literal',
-                              coalesce(max(value) FILTER (key = 'unwritten'), '<input>'),
-                              (SELECT count(*) FROM thread), (SELECT coalesce(max(last_seq), 0) FROM run_chunk)
-                       FROM meta";
-            connection
-                .query_row(sql, [], |r| Ok((data, r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?)))
+    pub fn read(source: &dyn Source) -> Result<Run, BuildError> {
+        let sql = "SELECT data, coalesce(max(value) FILTER (key = 'saves'), '') = 'literal',
+                          coalesce(max(value) FILTER (key = 'unwritten'), '<input>'),
+                          (SELECT count(*) FROM thread), (SELECT coalesce(max(last_seq), 0) FROM run_chunk)
+                   FROM run_code, meta GROUP BY data";
+        let kinds = [Kind::Blob, Kind::Boolean, Kind::Varchar, Kind::UBigInt, Kind::UBigInt];
+        let found = source::all(source, sql, &kinds).map_err(StoreError::from)?;
+        let missing = || StoreError::from(duckdb::Error::QueryReturnedNoRows);
+        let columns = <[_; 5]>::try_from(found.columns).map_err(|_| missing())?;
+        let (
+            Cells::Blob(data),
+            Cells::Boolean(literal),
+            Cells::Varchar(unwritten),
+            Cells::UBigInt(threads),
+            Cells::UBigInt(steps),
+        ) = columns.map(|column| column.cells).into()
+        else {
+            return Err(missing().into());
         };
-        let (data, literal, unwritten, threads, steps) = read().map_err(StoreError::from)?;
-        let code = RunCode::unpack(&data).map_err(|source| BuildError::Code { source })?;
-        Ok(Run { code, literal, unwritten, threads, steps })
+        let data = data.first().ok_or_else(missing)?;
+        let code = RunCode::unpack(data).map_err(|source| BuildError::Code { source })?;
+        Ok(Run {
+            code,
+            literal: literal[0],
+            unwritten: unwritten[0].to_string(),
+            threads: threads[0] as usize,
+            steps: steps[0],
+        })
     }
 }
 
@@ -512,8 +527,8 @@ pub(super) fn unpacked(first: u64, data: &[u8]) -> Result<Runs, BuildError> {
 }
 
 /// The chunk that begins with a step.
-pub(super) fn one_chunk(connection: &Connection, first: u64) -> Result<Runs, BuildError> {
-    unpacked(first, &pieces::chunk(connection, first)?)
+pub(super) fn one_chunk(source: &dyn Source, first: u64) -> Result<Runs, BuildError> {
+    unpacked(first, &pieces::chunk(source, first)?)
 }
 
 /// Rows of runs and of the events between them.

@@ -22,7 +22,9 @@ use crate::id::{CallId, FunctionId, Seq, ThreadId};
 use crate::isa::decoded::FlowKind;
 use crate::store::chunk::Runs;
 use crate::store::pieces;
+use crate::store::run_code::RunCode;
 use crate::store::run_state::{Ended, Meets, Part, unpack_state};
+use crate::store::source::{self, Cells, Kind, Source};
 use crate::store::table::{Batch, Destination, Tables, fill};
 use crate::store::tables::Allocation;
 use duckdb::Connection;
@@ -57,6 +59,71 @@ pub struct Parts {
 /// As many numbers of kinds are apart that a worker gives: no question has so many workers.
 const APART: u32 = 1 << 16;
 
+/// A run of which each chunk has a state.
+pub(super) struct Packed {
+    pub chunks: Vec<Chunk>,
+    pub run: Run,
+    /// Of each instruction.
+    pub functions: Vec<FunctionId>,
+    pub ended: Vec<Ended>,
+}
+
+impl Packed {
+    /// None: some chunks have none.
+    pub fn read(source: &dyn Source) -> Result<Option<Packed>, BuildError> {
+        let sql = "SELECT first_seq, last_seq, EXISTS (FROM run_state s WHERE s.first_seq = c.first_seq AND part = 'state')
+                   FROM run_chunk c ORDER BY first_seq";
+        let found = source::all(source, sql, &[Kind::UBigInt, Kind::UBigInt, Kind::Boolean])?;
+        let mut columns = found.columns.into_iter().map(|column| column.cells);
+        let (
+            Some(Cells::UBigInt(firsts)),
+            Some(Cells::UBigInt(lasts)),
+            Some(Cells::Boolean(alone)),
+        ) = (columns.next(), columns.next(), columns.next())
+        else {
+            return Ok(None);
+        };
+        let mut chunks = Vec::new();
+        let mut all = Part::Meets.all(source)?.into_iter();
+        for ((first, last), alone) in firsts.into_iter().zip(lasts).zip(alone) {
+            let Some((_, meets)) = all.find(|(of, _)| alone && *of == first) else {
+                return Ok(None);
+            };
+            let meets =
+                Meets::unpack(&meets).map_err(|source| BuildError::Chunk { first, source })?;
+            chunks.push(Chunk { first, last, meets });
+        }
+        let run = Run::read(source)?;
+        let functions = run.code.insns.iter().map(|insn| insn.function).collect();
+        let mut ended = Vec::new();
+        for (first, data) in Part::Ended.all(source)? {
+            ended.push(Ended::unpack(&data).map_err(|source| BuildError::Chunk { first, source })?);
+        }
+        Ok(Some(Packed { chunks, run, functions, ended }))
+    }
+}
+
+/// Rows of what began in one chunk and ended in another one.
+pub(super) fn begun(ended: Vec<Ended>, code: &RunCode, wanted: &Wanted) -> Vec<Batch> {
+    let batches = Sunk::default();
+    let mut output = PassRows::new(sink(&batches), 0..=u64::MAX).number_kinds(1, APART);
+    let (rows, local) = (wanted.detail >= Detail::Pairs, wanted.detail == Detail::Full);
+    let ends = wanted.ends.clone().map(|ends| ends.with_stubs(code));
+    let is_wanted = |late: &Late| {
+        let has_ends = |ends: &Ends| ends.have(late.reader, late.writer);
+        rows && (local || !late.is_local) && ends.as_ref().is_none_or(has_ends)
+    };
+    for Ended { calls, intervals, saves, folded, late } in ended {
+        late.into_iter().filter(is_wanted).for_each(|late| output.communication(late.row));
+        calls.into_iter().for_each(|(row, bytes_in)| output.call(row, Some(bytes_in)));
+        intervals.into_iter().for_each(|row| output.interval(row));
+        saves.into_iter().for_each(|row| output.saved_register(row));
+        folded.into_iter().for_each(|row| output.folded_call(row));
+    }
+    output.finish();
+    batches.take()
+}
+
 impl Parts {
     /// The chunks of a run, if each has a state and its rows are not there.
     ///
@@ -79,27 +146,9 @@ impl Parts {
         if !packed::lacks(connection, wanted)? || !wanted.inside.is_empty() {
             return Ok(None);
         }
-        let sql = "SELECT first_seq, last_seq, EXISTS (FROM run_state s WHERE s.first_seq = c.first_seq AND part = 'state')
-                   FROM run_chunk c ORDER BY first_seq";
-        let mut statement = connection.prepare(sql)?;
-        let mut rows = statement.query([])?;
-        let mut chunks = Vec::new();
-        let mut all = Part::Meets.all(connection)?.into_iter();
-        while let Some(row) = rows.next()? {
-            let (first, alone): (u64, bool) = (row.get(0)?, row.get(2)?);
-            let Some((_, meets)) = all.find(|(of, _)| alone && *of == first) else {
-                return Ok(None);
-            };
-            let meets =
-                Meets::unpack(&meets).map_err(|source| BuildError::Chunk { first, source })?;
-            chunks.push(Chunk { first, last: row.get(1)?, meets });
-        }
-        let run = Run::read(connection)?;
-        let functions = run.code.insns.iter().map(|insn| insn.function).collect();
-        let mut ended = Vec::new();
-        for (first, data) in Part::Ended.all(connection)? {
-            ended.push(Ended::unpack(&data).map_err(|source| BuildError::Chunk { first, source })?);
-        }
+        let Some(Packed { chunks, run, functions, ended }) = Packed::read(connection)? else {
+            return Ok(None);
+        };
         packed::begin_temporary(connection, wanted.detail, PART)?;
         add_events(connection)?;
         Ok(Some(Parts {
@@ -118,23 +167,7 @@ impl Parts {
 
     /// Adds the rows of what began in one chunk and ended in another one.
     fn begin(&mut self, connection: &Connection, wanted: &Wanted) -> Result<(), BuildError> {
-        let batches = Rc::new(RefCell::new(Vec::new()));
-        let mut output = PassRows::new(sink(&batches), 0..=u64::MAX).number_kinds(1, APART);
-        let (rows, local) = (wanted.detail >= Detail::Pairs, wanted.detail == Detail::Full);
-        let ends = wanted.ends.clone().map(|ends| ends.with_stubs(&self.run.code));
-        let is_wanted = |late: &Late| {
-            let has_ends = |ends: &Ends| ends.have(late.reader, late.writer);
-            rows && (local || !late.is_local) && ends.as_ref().is_none_or(has_ends)
-        };
-        for Ended { calls, intervals, saves, folded, late } in std::mem::take(&mut self.ended) {
-            late.into_iter().filter(is_wanted).for_each(|late| output.communication(late.row));
-            calls.into_iter().for_each(|(row, bytes_in)| output.call(row, Some(bytes_in)));
-            intervals.into_iter().for_each(|row| output.interval(row));
-            saves.into_iter().for_each(|row| output.saved_register(row));
-            folded.into_iter().for_each(|row| output.folded_call(row));
-        }
-        output.finish();
-        append(connection, batches.take())
+        append(connection, begun(std::mem::take(&mut self.ended), &self.run.code, wanted))
     }
 
     pub fn chunks(&self) -> &[Chunk] {
@@ -288,13 +321,7 @@ impl Parts {
         writers: &BTreeSet<FunctionId>,
         readers: &BTreeSet<FunctionId>,
     ) -> Vec<usize> {
-        let outside = writers.iter().any(|f| f.index() >= self.run.code.functions.len());
-        let may = |meets: &Meets| {
-            has(&meets.runs, readers)
-                && (outside || has(&meets.runs, writers) || has(&meets.reads, writers))
-        };
-        let all = self.chunks.iter().enumerate();
-        all.filter(|(_, chunk)| may(&chunk.meets)).map(|(at, _)| at).collect()
+        of_ends(&self.chunks, &self.run.code, writers, readers)
     }
 
     /// Sees to it that there are the runs of some chunks in which a function that is wanted runs.
@@ -513,6 +540,22 @@ impl Parts {
     }
 }
 
+/// Places of the chunks in which some functions may read what others wrote.
+pub(super) fn of_ends(
+    chunks: &[Chunk],
+    code: &RunCode,
+    writers: &BTreeSet<FunctionId>,
+    readers: &BTreeSet<FunctionId>,
+) -> Vec<usize> {
+    let outside = writers.iter().any(|f| f.index() >= code.functions.len());
+    let may = |meets: &Meets| {
+        has(&meets.runs, readers)
+            && (outside || has(&meets.runs, writers) || has(&meets.reads, writers))
+    };
+    let all = chunks.iter().enumerate();
+    all.filter(|(_, chunk)| may(&chunk.meets)).map(|(at, _)| at).collect()
+}
+
 /// By function, those whose code a call of it may go on to without a transfer: the next address is of
 /// another function.
 fn followers(insns: &[Insn]) -> BTreeMap<FunctionId, BTreeSet<FunctionId>> {
@@ -592,7 +635,7 @@ fn add_events(connection: &Connection) -> Result<(), BuildError> {
     append(connection, batches.take())
 }
 
-fn has(list: &[FunctionId], set: &BTreeSet<FunctionId>) -> bool {
+pub(super) fn has(list: &[FunctionId], set: &BTreeSet<FunctionId>) -> bool {
     list.iter().any(|function| set.contains(function))
 }
 
@@ -612,7 +655,7 @@ fn append(connection: &Connection, batches: Vec<Batch>) -> Result<(), BuildError
 }
 
 /// Makes rows of tables.
-struct Worker<'a> {
+pub(super) struct Worker<'a> {
     replayed: Replayed<PassRows<Send<'a>>>,
     rows: LowRows<'a>,
     sunk: Sunk,
@@ -621,7 +664,7 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    fn new<'a>(run: &Run, wanted: &Wanted, number: usize) -> Worker<'a> {
+    pub fn new<'a>(run: &Run, wanted: &Wanted, number: usize) -> Worker<'a> {
         let code = run.code.clone();
         let sunk = Sunk::default();
         let ends = wanted.ends.clone().map(|ends| ends.of_code(&code));

@@ -11,6 +11,7 @@ pub mod row;
 pub mod run_code;
 mod run_events;
 pub mod run_state;
+pub mod source;
 pub mod sqlite;
 pub mod statement;
 pub mod table;

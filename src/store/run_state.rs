@@ -6,6 +6,7 @@
 use super::numbers::{ChunkError, Section, put, put_list, put_option, unzigzag, zigzag};
 use super::pieces;
 use super::run_events::{event, put_event};
+use super::source;
 use super::tables::RunState;
 use crate::analysis::origin::{Origin, Packed};
 use crate::analysis::saves::Store;
@@ -16,7 +17,6 @@ use crate::analysis::transfer::End;
 use crate::analysis::{Communication, FoldedCall, Late, SavedRegister, Source, StackSide};
 use crate::event::{Event, RegSpan};
 use crate::id::{AccessRef, ActorId, CallId, FunctionId, InstructionId, IntervalId, Seq, ThreadId};
-use duckdb::{Connection, params};
 use std::io::Read;
 
 /// Changes whenever it reads differently.
@@ -61,17 +61,20 @@ impl Part {
     ///
     /// # Errors
     /// Where the database cannot be read.
-    pub fn all(self, connection: &Connection) -> duckdb::Result<Vec<(u64, Vec<u8>)>> {
-        let sql = "SELECT first_seq, data FROM run_state WHERE part = ? ORDER BY first_seq, piece";
-        pieces::joined(connection, sql, params![self.name()])
+    pub fn all(self, source: &dyn source::Source) -> duckdb::Result<Vec<(u64, Vec<u8>)>> {
+        let part = self.name();
+        let sql = format!(
+            "SELECT first_seq, data FROM run_state WHERE part = '{part}' ORDER BY first_seq, piece"
+        );
+        pieces::joined(source, &sql, &[])
     }
 
     /// That of one chunk.
     ///
     /// # Errors
     /// As [`Part::of_chunks`].
-    pub fn of(self, connection: &Connection, first: u64) -> duckdb::Result<Vec<u8>> {
-        let found = self.of_chunks(connection, &[first])?.pop();
+    pub fn of(self, source: &dyn source::Source, first: u64) -> duckdb::Result<Vec<u8>> {
+        let found = self.of_chunks(source, &[first])?.pop();
         found.ok_or(duckdb::Error::QueryReturnedNoRows)
     }
 
@@ -81,16 +84,18 @@ impl Part {
     /// Where the database cannot be read, or does not have one.
     pub fn of_chunks(
         self,
-        connection: &Connection,
+        source: &dyn source::Source,
         firsts: &[u64],
     ) -> duckdb::Result<Vec<Vec<u8>>> {
         let (Some(first), Some(last)) = (firsts.first(), firsts.last()) else {
             return Ok(Vec::new());
         };
-        let sql =
-            "SELECT first_seq, data FROM run_state WHERE part = ? AND first_seq BETWEEN ? AND ?
-                   ORDER BY first_seq, piece";
-        let mut found = pieces::joined(connection, sql, params![self.name(), first, last])?;
+        let sql = format!(
+            "SELECT first_seq, data FROM run_state WHERE part = '{}' AND first_seq BETWEEN ? AND ?
+             ORDER BY first_seq, piece",
+            self.name()
+        );
+        let mut found = pieces::joined(source, &sql, &[*first, *last])?;
         found.retain(|(of, _)| firsts.binary_search(of).is_ok());
         let all = found.len() == firsts.len();
         let found = found.into_iter().map(|(_, data)| data).collect();

@@ -3,8 +3,11 @@
 
 use super::StoreError;
 use super::row::{Columns, Description, Row};
-use duckdb::arrow::array::ArrayRef;
-use duckdb::arrow::datatypes::{Field, Schema};
+use super::source::{self, Block, Cells, failed};
+use duckdb::arrow::array::{Array, ArrayRef, AsArray};
+use duckdb::arrow::datatypes::{
+    DataType, Field, Int32Type, Int64Type, Schema, UInt16Type, UInt32Type, UInt64Type,
+};
 use duckdb::arrow::error::ArrowError;
 use duckdb::arrow::record_batch::RecordBatch;
 use duckdb::{Appender, Connection};
@@ -152,6 +155,49 @@ pub struct Batch {
     pub(super) description: Description,
     /// An error if a number did not fit its column: told when appended.
     pub(super) columns: Result<Vec<ArrayRef>, StoreError>,
+}
+
+impl Batch {
+    /// Which table it is of.
+    pub fn table(&self) -> &'static str {
+        self.description.table
+    }
+
+    /// Its rows with the columns of some names.
+    ///
+    /// # Errors
+    /// If a number did not fit its column.
+    pub fn block(self, names: &[&str]) -> Result<Block, StoreError> {
+        let arrays = self.columns?;
+        let rows = arrays.first().map_or(0, |array| array.len());
+        let of = |name: &&str| {
+            let place = self.description.columns.iter().position(|column| column.name == *name);
+            place.and_then(|at| column(&arrays[at]))
+        };
+        let columns: Option<Vec<_>> = names.iter().map(of).collect();
+        let lacks = || StoreError::from(failed("a column that no row has"));
+        Ok(Block { rows, columns: columns.ok_or_else(lacks)? })
+    }
+}
+
+/// The cells of an array; None: there are none for its type.
+fn column(array: &ArrayRef) -> Option<source::Column> {
+    let cells = match array.data_type() {
+        DataType::Int64 => Cells::BigInt(array.as_primitive::<Int64Type>().values().to_vec()),
+        DataType::Int32 => Cells::Integer(array.as_primitive::<Int32Type>().values().to_vec()),
+        DataType::UInt64 => Cells::UBigInt(array.as_primitive::<UInt64Type>().values().to_vec()),
+        DataType::UInt32 => Cells::UInteger(array.as_primitive::<UInt32Type>().values().to_vec()),
+        DataType::UInt16 => Cells::USmallInt(array.as_primitive::<UInt16Type>().values().to_vec()),
+        DataType::Boolean => Cells::Boolean(array.as_boolean().values().iter().collect()),
+        DataType::Utf8 => {
+            let texts = array.as_string::<i32>().iter();
+            Cells::Varchar(texts.map(|text| text.unwrap_or_default().to_owned().into()).collect())
+        }
+        _ => return None,
+    };
+    let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+    let null = nulls.map_or(Vec::new(), |nulls| nulls.iter().map(|valid| !valid).collect());
+    Some(source::Column { cells, null })
 }
 
 /// A table that is being filled by another thread than the one that has the connection.

@@ -19,6 +19,7 @@ mod fir;
 mod flows;
 mod foreign;
 mod formats;
+mod functions;
 #[path = "../../fuzz/mod.rs"]
 mod fuzz;
 mod giano;

@@ -1,0 +1,167 @@
+//! The table functions of `addfg sql`, `addfg_steps` and others, against the views where the database has rows.
+
+use crate::common::*;
+use std::path::Path;
+
+/// As the program answers.
+fn rows(db: &Path, sql: &str) -> Vec<String> {
+    ok(&["sql", utf8(db), sql, "--format", "csv"]).lines().skip(1).map(str::to_owned).collect()
+}
+
+/// How many rows a relation has, and a sum over what they hold.
+fn sum(db: &Path, relation: &str) -> String {
+    let sql = format!("SELECT count(*), coalesce(sum(hash(t)), 0) FROM ({relation}) t");
+    rows(db, &sql).join("\n")
+}
+
+const STEPS: &str = "seq, thread_id, time, instruction_id, executed";
+const ACCESSES: &str = "seq, ordinal, is_write, space, address, size, value, is_control, is_stack_relative, data_register, thread_id";
+const COMMUNICATIONS: &str =
+    "write_seq, write_ordinal, read_seq, read_ordinal, space, address, bytes";
+
+fn of(function: Option<&str>, seq: &str) -> String {
+    function.map_or(String::new(), |name| {
+        format!(
+            " AND {seq} IN (SELECT seq FROM opcode_line JOIN instruction USING (instruction_id)
+                           JOIN function_symbol USING (function_id) WHERE name = '{name}')"
+        )
+    })
+}
+
+fn argument(of: Option<&str>) -> String {
+    of.map_or("NULL".to_owned(), |name| format!("'{name}'"))
+}
+
+/// Asks a packed run, and the same run with rows, by functions; and the rows themselves.
+fn agree(packed: &Path, stored: &Path) {
+    let total: i64 = rows(stored, "SELECT max(seq) FROM opcode_line")[0].parse().unwrap();
+    let bounds = [
+        (None, None),
+        (Some(1), Some(1)),
+        (Some(total / 3), Some(2 * total / 3)),
+        (Some(total - 4), None),
+    ];
+    let bounds = [
+        &bounds[..],
+        &[(None, Some(7)), (Some(total + 1), None), (Some(9), Some(3)), (Some(-5), Some(2))],
+    ];
+    for (first, last) in bounds.concat() {
+        let number = |n: Option<i64>| n.map_or("NULL".to_owned(), |n| n.to_string());
+        let arguments = format!("({}, {})", number(first), number(last));
+        let within = format!("seq BETWEEN {} AND {}", first.unwrap_or(0), last.unwrap_or(i64::MAX));
+        for (function, short, view, columns) in [
+            ("addfg_steps", "steps", "opcode_line", STEPS),
+            ("addfg_accesses", "accesses", "data_access", ACCESSES),
+        ] {
+            let wanted = sum(stored, &format!("SELECT {columns} FROM {view} WHERE {within}"));
+            for db in [packed, stored] {
+                let found = sum(db, &format!("SELECT {columns} FROM {function}{arguments}"));
+                assert_eq!(found, wanted, "{}: {function}{arguments}", db.display());
+            }
+            if first.is_some() && last.is_some() {
+                let found = sum(packed, &format!("SELECT {columns} FROM {short}{arguments}"));
+                assert_eq!(found, wanted, "{short}{arguments}");
+            }
+        }
+    }
+    let top = rows(
+        stored,
+        "SELECT f.name FROM function_profile JOIN function_symbol f USING (function_id) WHERE f.kind <> 'pseudo' ORDER BY steps_self DESC, 1 LIMIT 2",
+    );
+    let names: Vec<Option<&str>> =
+        top.iter().map(|name| Some(name.as_str())).chain([None]).collect();
+    for writer in &names {
+        for reader in &names {
+            let rows = format!(
+                "SELECT {COMMUNICATIONS} FROM communication WHERE true{}{}",
+                of(*writer, "write_seq"),
+                of(*reader, "read_seq")
+            );
+            let wanted = sum(stored, &rows);
+            let arguments = format!("({}, {})", argument(*writer), argument(*reader));
+            for db in [packed, stored] {
+                for function in ["addfg_communications", "communications"] {
+                    let asked = format!("SELECT {COMMUNICATIONS} FROM {function}{arguments}");
+                    assert_eq!(sum(db, &asked), wanted, "{}: {asked}", db.display());
+                }
+            }
+        }
+        let calls = writer.map_or(String::new(), |name| {
+            format!(" WHERE function_id IN (SELECT function_id FROM function_symbol WHERE name = '{name}')")
+        });
+        let wanted = sum(stored, &format!("SELECT * FROM function_call{calls}"));
+        for db in [packed, stored] {
+            for function in ["addfg_calls_of", "calls_of"] {
+                let asked = format!("SELECT * FROM {function}({})", argument(*writer));
+                assert_eq!(sum(db, &asked), wanted, "{}: {asked}", db.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn functions_give_what_the_views_have() {
+    for name in ["fir", "jpeg"] {
+        agree(&example(name, "summary"), &example(name, "rows"));
+    }
+}
+
+/// Threads, system calls and signals.
+#[test]
+fn functions_give_what_the_views_have_of_recorded_programs() {
+    if !have("valgrind") || !have("gcc") {
+        return skipped("table functions of recorded programs: needs valgrind and gcc");
+    }
+    let scratch = Scratch::new("functions-recorded");
+    for (source, flags) in [("threads.c", &["-pthread"][..]), ("signal.c", &[])] {
+        let program = scratch.path("program");
+        let path = repository(&format!("tests/programs/{source}"));
+        make("gcc", &path, &[&["-g", "-O1"], flags].concat(), &program);
+        let stream = scratch.path("run.stream");
+        let record = ["record", "--force", "-q", "--keep", utf8(&stream), "-o"];
+        let first = scratch.path("first.duckdb");
+        let output = addfg(&[&record[..], &[utf8(&first), "--", utf8(&program)]].concat());
+        assert_ne!(output.status.code(), Some(2), "{}", said(&output));
+        let made = |detail: &str| {
+            let db = scratch.path(&format!("{source}-{detail}.duckdb"));
+            build(&db, &[&stream], &kept(detail));
+            db
+        };
+        agree(&made("summary"), &made("rows"));
+    }
+}
+
+#[test]
+fn columns_are_left_out_and_rows_are_counted() {
+    let db = example("jpeg", "summary");
+    let number = |sql: &str| rows(&db, sql)[0].clone();
+    let steps = number("SELECT max(last_seq) FROM run_chunk");
+    assert_eq!(number("SELECT count(*) FROM addfg_steps(NULL, NULL)"), steps);
+    assert_eq!(
+        number("SELECT count(*) FROM (SELECT DISTINCT seq FROM addfg_steps(NULL, NULL))"),
+        steps
+    );
+    let joined = "SELECT sum(a.size) FROM addfg_accesses(NULL, NULL) a JOIN addfg_steps(NULL, NULL) s USING (seq)";
+    assert_eq!(number(joined), number("SELECT sum(size) FROM addfg_accesses(1, NULL)"));
+    // Whoever wants no more rows ends the threads that make them.
+    assert_eq!(rows(&db, "SELECT space FROM addfg_accesses(NULL, NULL) LIMIT 3").len(), 3);
+    assert_eq!(
+        number("SELECT count(*) FROM addfg_accesses(5, 5) WHERE is_write"),
+        number("SELECT count(*) FILTER (is_write) FROM addfg_accesses(5, 5)")
+    );
+}
+
+#[test]
+fn arguments_that_mean_nothing_are_told() {
+    let db = example("jpeg", "summary");
+    for (sql, text) in [
+        ("FROM communications('nobody', NULL)", "no function has the name nobody"),
+        ("FROM calls_of('')", "no function has the name"),
+        ("FROM addfg_steps(1, 2, database := 'other')", "addfg sql has one only"),
+        ("FROM addfg_steps(1)", "addfg_steps"),
+    ] {
+        let output = addfg(&["sql", utf8(&db), sql]);
+        assert_eq!(output.status.code(), Some(2), "{sql}: {}", said(&output));
+        assert!(said(&output).contains(text), "{sql}: {}", said(&output));
+    }
+}
