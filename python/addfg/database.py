@@ -1,5 +1,7 @@
 """The database of one run."""
 
+import os
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -8,13 +10,50 @@ from . import graphs
 from .queries import Asks, library_queries
 
 
+def extension():
+    """DuckDB's extension of addfg: ADDFG_EXTENSION names it, or it is where packages put it beside the program. None: neither."""
+    program = shutil.which(os.environ.get("ADDFG", "addfg"))
+    beside = Path(program).resolve().parent.parent / "lib/addfg/addfg.duckdb_extension" if program else None
+    for path in (os.environ.get("ADDFG_EXTENSION"), beside):
+        if path and Path(path).is_file():
+            return Path(path)
+    return None
+
+
 class Database(Asks):
     """What `addfg build` or `addfg record` made, opened for reading. Named queries are methods."""
 
     def __init__(self, path):
         if not Path(path).is_file():
             raise FileNotFoundError(f"{path}: no such database; addfg build makes one")
-        self.connection = duckdb.connect(str(path), read_only=True)
+        # The extension has no signature of DuckDB's makers.
+        loaded = extension()
+        config = {"allow_unsigned_extensions": "true"} if loaded else {}
+        self.connection = duckdb.connect(str(path), read_only=True, config=config)
+        if loaded:
+            self.connection.load_extension(str(loaded))
+
+    def _by_chunks(self, function, *values):
+        try:
+            return self.sql(f"FROM {function}({', '.join('?' * len(values))})", values)
+        except duckdb.CatalogException as error:
+            raise RuntimeError("addfg.duckdb_extension is not there: ADDFG_EXTENSION names it, extension/build.sh makes it") from error
+
+    def steps_between(self, first=None, last=None):
+        """Steps of a run of any length, as `opcode_line` has them."""
+        return self._by_chunks("addfg_steps", first, last)
+
+    def accesses_between(self, first=None, last=None):
+        """Accesses of these steps, as `data_access` has them."""
+        return self._by_chunks("addfg_accesses", first, last)
+
+    def communications(self, writer=None, reader=None):
+        """What one function reads of another one, as `communication` has it; None: any."""
+        return self._by_chunks("addfg_communications", writer, reader)
+
+    def function_calls(self, function=None):
+        """Calls of a function, as `function_call` has them; None: all."""
+        return self._by_chunks("addfg_calls_of", function)
 
     def _queries(self):
         return library_queries()

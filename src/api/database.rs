@@ -2,6 +2,7 @@
 
 use super::{Error, Graph, Selection};
 use crate::render::value;
+use crate::scan;
 use crate::store::catalog::own_macros;
 use crate::store::open::{Opening, open_as};
 use crate::store::statement::{Gives, Parser};
@@ -53,6 +54,7 @@ impl Database {
     pub fn open(path: impl AsRef<Path>) -> Result<Database, Error> {
         let connection = open_as(path.as_ref(), Opening::READ).map_err(Error::of)?;
         own_macros(&connection).map_err(Error::of)?;
+        scan::functions(&connection).map_err(Error::of)?;
         Ok(Database { connection })
     }
 

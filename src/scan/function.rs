@@ -1,12 +1,16 @@
 //! The functions as DuckDB calls them. Threads of their own make the rows; DuckDB's take them.
 
-use super::{Argument, Error, FUNCTIONS, Function, Rows, Shared, Sources};
+use super::rows::{Argument, Error, Function, Rows, Shared, Sources};
+use super::{low, middle};
 use crate::store::source::{Block, Cells, Column, Kind};
 use duckdb::Connection;
 use duckdb::core::{DataChunkHandle, FlatVector, Inserter, LogicalTypeHandle, LogicalTypeId};
 use duckdb::vtab::{BindInfo, InitInfo, TableFunctionInfo, VTab};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+const FUNCTIONS: [&Function; 4] =
+    [&low::STEPS, &low::ACCESSES, &middle::COMMUNICATIONS, &middle::CALLS];
 
 /// Gives a connection the functions; what they read is read through `sources`.
 ///

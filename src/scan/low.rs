@@ -1,7 +1,7 @@
 //! Steps and accesses: what the runs of a chunk are, by what the blocks are.
 
+use super::rows::{Argument, Error, Function, Give, Rows, Worker, given, is_packed};
 use super::stored::Stored;
-use super::{Argument, Error, Function, Give, Rows, Worker, given, is_packed};
 use crate::store::chunk::{ChunkError, Runs, unpack};
 use crate::store::pieces;
 use crate::store::source::{Block, Cells, Column, Kind, Source, all};

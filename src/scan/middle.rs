@@ -1,7 +1,7 @@
 //! Communications and calls: the pass goes through each chunk again.
 
+use super::rows::{Argument, Error, Function, Give, Given, Rows, Worker, given, is_packed};
 use super::stored::Stored;
-use super::{Argument, Error, Function, Give, Given, Rows, Worker, given, is_packed};
 use crate::id::FunctionId;
 use crate::load::scan::{ByChunk, OfChunks};
 use crate::store::source::{Block, Cells, Column, Kind, Source, all};

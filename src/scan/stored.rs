@@ -1,6 +1,6 @@
 //! Rows that the database has as rows: the run is not packed.
 
-use super::{Error, Give, Given, Rows, Worker};
+use super::rows::{Error, Give, Given, Rows, Worker};
 use crate::store::source::{Cells, Kind, Source, one};
 
 /// What comes of a query.

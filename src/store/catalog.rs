@@ -90,7 +90,11 @@ pub fn own_macros(connection: &Connection) -> duckdb::Result<()> {
         return Ok(());
     }
     for macros in low.split_inclusive(";\n").filter_map(|s| Some(&s[s.find("CREATE MACRO ")?..])) {
-        connection.execute_batch(&macros.replacen("CREATE MACRO", "CREATE TEMP MACRO", 1))?;
+        connection.execute_batch(&macros.replacen(
+            "CREATE MACRO",
+            "CREATE OR REPLACE TEMP MACRO",
+            1,
+        ))?;
     }
     Ok(())
 }

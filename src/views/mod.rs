@@ -49,7 +49,8 @@ pub enum ViewError {
     #[error(
         "`{name}` has no rows here: the run of {steps} steps is packed, and too long to make them for one statement. \
          `addfg rows DB --range FIRST..LAST` or `--functions F,G` makes those of a part, `addfg rows DB` all; \
-         commands like flows, cut and slice need none"
+         commands like flows, cut and slice need none. In `addfg sql`, communications('F', 'G'), calls_of('F'), and \
+         steps(FIRST, LAST) and accesses(FIRST, LAST) with numbers, read the packed run"
     )]
     NoRows { name: String, steps: i64 },
     #[error("{path}: {error}")]

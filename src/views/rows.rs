@@ -7,6 +7,7 @@ use crate::load::packed::{self, Wanted};
 use crate::load::parts::Parts;
 use crate::load::rows::Ends;
 use crate::load::{Detail, ROWS_STEPS};
+use crate::scan;
 use crate::store::{KNOWS_WHAT_IS_MISSING, SAYS_WHAT_IS_MISSING, SCHEMA};
 use duckdb::Connection;
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,7 +88,8 @@ const MOST_STEPS_OF_CALLS: i64 = 400_000_000;
 /// # Errors
 /// Where the run is too long to make them for one statement: it names the ways to have them.
 pub fn ensure_named(connection: &Connection, statement: &str) -> Result<(), ViewError> {
-    let Some((Need { detail, sums }, name)) = named(statement) else { return Ok(()) };
+    let by_chunks = scan::with_short_names(connection, statement)?;
+    let Some((Need { detail, sums }, name)) = named(statement, by_chunks) else { return Ok(()) };
     if !packed::lacks(connection, &Wanted::all(detail))? {
         return Ok(());
     }
@@ -151,8 +153,17 @@ impl Need {
     }
 }
 
-/// What a statement needs for what it names, and the name that needs most.
-fn named(statement: &str) -> Option<(Need, String)> {
+/// Whether a connection answers a statement without rows of steps and calls: what it names is there, or reads the packed run.
+///
+/// # Errors
+/// Where the connection fails.
+pub fn needs_none(connection: &Connection, statement: &str) -> duckdb::Result<bool> {
+    Ok(named(statement, true).is_none() && scan::with_short_names(connection, statement)?)
+}
+
+/// What a statement needs for what it names, and the name that needs most. `by_chunks`: `steps` and `accesses` read the
+/// packed run.
+fn named(statement: &str, by_chunks: bool) -> Option<(Need, String)> {
     let mut needs: BTreeMap<String, Need> = BTreeMap::new();
     needs.extend(
         packed::tables().map(|(table, detail)| {
@@ -176,9 +187,8 @@ fn named(statement: &str) -> Option<(Need, String)> {
             }
         }
     }
-    // They read the packed run themselves (`scan`).
-    for name in ["steps(", "accesses("] {
-        needs.remove(name);
+    if by_chunks {
+        needs.retain(|name, _| !["steps(", "accesses("].contains(&name.as_str()));
     }
     // What stands in quotes is text: every other piece between them.
     let names: Vec<&str> = statement.split('\'').step_by(2).collect();
@@ -197,9 +207,10 @@ mod tests {
 
     #[test]
     fn statements_need_what_their_views_read() {
-        let detail = |sql: &str| named(sql).map(|(need, _)| need.detail);
+        let detail = |sql: &str| named(sql, false).map(|(need, _)| need.detail);
         assert_eq!(detail("SELECT count(*) FROM communication"), Some(Detail::Pairs));
-        assert_eq!(detail("FROM steps(1, 2)"), None);
+        assert_eq!(detail("FROM steps(1, 2)"), Some(Detail::Pairs));
+        assert!(named("FROM steps(1, 2)", true).is_none());
         assert_eq!(detail("FROM Function_Call"), Some(Detail::Instance));
         assert_eq!(detail("FROM dataflow JOIN data_access USING (x)"), Some(Detail::Pairs));
         assert_eq!(detail("FROM function_dataflow"), None);
@@ -211,7 +222,7 @@ mod tests {
             None
         );
         assert_eq!(detail("SELECT 'a' FROM steps(1, 2) WHERE 'b' <> ''"), Some(Detail::Pairs));
-        let sums = |sql: &str| named(sql).map(|(need, name)| (need.sums, name));
+        let sums = |sql: &str| named(sql, false).map(|(need, name)| (need.sums, name));
         assert_eq!(sums("FROM system_call"), Some((true, "system_call".into())));
         let both = "FROM function_call JOIN call_edge_folded USING (kind)";
         assert_eq!(sums(both), Some((false, "function_call".into())));

@@ -16,6 +16,7 @@ const ROOMS: &[&[&str]] = &[
     &["analysis"],
     &["store"],
     &["load"],
+    &["scan"],
     &["record"],
     &["query"],
     &["replay"],

@@ -80,7 +80,8 @@ Some tables hold ids only. Ask the view that has names:
   communications. `full`: also communications inside a call. The other tables are empty. Without it a run of up to
   5 M steps has the rows of `pairs`, a longer one those of `summary`; `addfg rows` makes the others. Until then their
   views end a statement with an error, in any program that opens the file (DuckDB 1.3 or later).
-- `FROM steps(1000, 1020)` and `FROM accesses(1000, 1020)` read only this part of the run.
+- `FROM steps(1000, 1020)` and `FROM accesses(1000, 1020)` read only this part of the run. In `addfg sql`, and in DuckDB
+  with addfg's extension, they do so for packed runs, too ([views.md](views.md#sql)).
 
 ## How they join
 ";
