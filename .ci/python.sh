@@ -9,3 +9,7 @@ if [ "$(cat "$at/packages" 2>/dev/null)" != "$packages" ]; then
     "$at/bin/python" -m pip install --quiet --disable-pip-version-check $packages
     echo "$packages" >"$at/packages"
 fi
+# Releases of DuckDB that load the extension (tests/it/extension.rs), beside that of the environment.
+for release in 1.3.2 1.4.5 1.5.6 2.0.0; do
+    [ -e "$at/duckdb/$release" ] || "$at/bin/python" -m pip install --quiet --disable-pip-version-check --target "$at/duckdb/$release" "duckdb==$release"
+done

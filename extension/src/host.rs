@@ -49,7 +49,9 @@ impl Sources for Host {
         let known = self.databases()?;
         let name = match database {
             Some(name) if known.iter().any(|known| known == name) => name.to_owned(),
-            Some(name) => return Err(format!("database {name} is not attached, or not of addfg").into()),
+            Some(name) => {
+                return Err(format!("database {name} is not attached, or not of addfg").into());
+            }
             None => match &known[..] {
                 [] => return Err("no database of addfg is open here: open or ATTACH one".into()),
                 [one] => one.clone(),
@@ -84,7 +86,9 @@ impl Source for Of {
         take: &mut dyn FnMut(Block),
     ) -> duckdb::Result<()> {
         let mut open = self.host.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(database) = self.database.as_ref().filter(|database| **database != open.database) {
+        if let Some(database) =
+            self.database.as_ref().filter(|database| **database != open.database)
+        {
             let mut none = |_: Block| ();
             query(open.connection, &format!("USE {database}"), &[], &[], &mut none)?;
             open.database.clone_from(database);
@@ -113,7 +117,8 @@ fn query(
     // SAFETY: what DuckDB makes is destroyed once, by `Given`, and used before; texts of errors are copied.
     unsafe {
         let destroy = |it: &mut _| ffi::duckdb_destroy_prepare(it);
-        let mut statement: Given<ffi::duckdb_prepared_statement> = Given(std::ptr::null_mut(), destroy);
+        let mut statement: Given<ffi::duckdb_prepared_statement> =
+            Given(std::ptr::null_mut(), destroy);
         if ffi::duckdb_prepare(connection, text.as_ptr(), &mut statement.0) != ffi::DuckDBSuccess {
             return Err(told(ffi::duckdb_prepare_error(statement.0)));
         }
@@ -130,24 +135,27 @@ fn query(
         if kinds.is_empty() {
             return Ok(());
         }
-        let of_kind = |(at, kind): (usize, &Kind)| {
-            let found = ffi::duckdb_column_type(&mut result.0, at as u64);
-            found == type_of(*kind) || (*kind == Kind::UBigInt && found == ffi::DUCKDB_TYPE_DUCKDB_TYPE_BIGINT)
-        };
-        if ffi::duckdb_column_count(&mut result.0) != kinds.len() as u64
-            || !kinds.iter().enumerate().all(of_kind)
-        {
+        let big = ffi::DUCKDB_TYPE_DUCKDB_TYPE_BIGINT;
+        let mut fits = ffi::duckdb_column_count(&mut result.0) == kinds.len() as u64;
+        for (at, kind) in (0..).zip(kinds) {
+            let found = ffi::duckdb_column_type(&mut result.0, at);
+            fits &= found == type_of(*kind) || (*kind == Kind::UBigInt && found == big);
+        }
+        if !fits {
             return Err(failed("a column is of another type than addfg made it"));
         }
         loop {
             let destroy = |it: &mut _| ffi::duckdb_destroy_data_chunk(it);
-            let chunk: Given<ffi::duckdb_data_chunk> = Given(ffi::duckdb_fetch_chunk(result.0), destroy);
+            let chunk: Given<ffi::duckdb_data_chunk> =
+                Given(ffi::duckdb_fetch_chunk(result.0), destroy);
             if chunk.0.is_null() {
                 return Ok(());
             }
             let rows = ffi::duckdb_data_chunk_get_size(chunk.0) as usize;
-            let vectors = (0..kinds.len()).map(|at| ffi::duckdb_data_chunk_get_vector(chunk.0, at as u64));
-            let columns = vectors.zip(kinds).map(|(vector, kind)| column(vector, *kind, rows)).collect();
+            let vectors =
+                (0..kinds.len()).map(|at| ffi::duckdb_data_chunk_get_vector(chunk.0, at as u64));
+            let columns =
+                vectors.zip(kinds).map(|(vector, kind)| column(vector, *kind, rows)).collect();
             take(Block { rows, columns });
         }
     }
@@ -183,7 +191,8 @@ unsafe fn column(vector: ffi::duckdb_vector, kind: Kind, rows: usize) -> Column 
     unsafe {
         let data = ffi::duckdb_vector_get_data(vector);
         let valid = ffi::duckdb_vector_get_validity(vector);
-        let is_null = |row: usize| !valid.is_null() && !ffi::duckdb_validity_row_is_valid(valid, row as u64);
+        let is_null =
+            |row: usize| !valid.is_null() && !ffi::duckdb_validity_row_is_valid(valid, row as u64);
         let bytes = |row: usize| -> Vec<u8> {
             if is_null(row) {
                 return Vec::new();
@@ -204,7 +213,9 @@ unsafe fn column(vector: ffi::duckdb_vector, kind: Kind, rows: usize) -> Column 
             Kind::UInteger => Cells::UInteger(list(data, rows)),
             Kind::USmallInt => Cells::USmallInt(list(data, rows)),
             // A byte that is neither is no `bool`.
-            Kind::Boolean => Cells::Boolean(list::<u8>(data, rows).into_iter().map(|byte| byte != 0).collect()),
+            Kind::Boolean => {
+                Cells::Boolean(list::<u8>(data, rows).into_iter().map(|byte| byte != 0).collect())
+            }
             Kind::Varchar => Cells::Varchar((0..rows).map(text).collect()),
             Kind::Blob => Cells::Blob((0..rows).map(bytes).collect()),
         };

@@ -3,10 +3,9 @@
 
 mod host;
 
-use addfg::internals::scan::register;
+use addfg::internals::scan::{Error, register};
 use duckdb::{Connection, ffi};
 use host::Host;
-use std::error::Error;
 use std::ffi::CString;
 use std::sync::Arc;
 
@@ -40,7 +39,7 @@ pub unsafe extern "C" fn addfg_init_c_api(
 unsafe fn load(
     info: ffi::duckdb_extension_info,
     access: *const ffi::duckdb_extension_access,
-) -> Result<bool, Box<dyn Error>> {
+) -> Result<bool, Error> {
     // SAFETY: the pointers are DuckDB's; the database is there as long as this call.
     unsafe {
         if !ffi::duckdb_rs_extension_api_init(info, access, INTERFACE)? {

@@ -14,6 +14,7 @@ mod dcfg;
 mod devices;
 mod emulators;
 mod export;
+mod extension;
 mod files;
 mod fir;
 mod flows;
