@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 cargo fmt --check
 # `cargo fmt` does not see these.
 cargo fmt --check --manifest-path fuzz/mutants/Cargo.toml
+cargo fmt --check --manifest-path extension/Cargo.toml
 rustfmt --check --edition 2024 benches/parse_only.rs
 python3 .ci/words.py
 # Clippy's defaults and what Cargo.toml, [lints], adds. Of rustdoc, links to private items are allowed: all rooms are private.

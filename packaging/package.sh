@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes a tarball and, where dpkg-deb is, a Debian package of addfg with all that it needs at run time: packaging/package.sh [FOLDER]
 #
-# Both hold bin/addfg, lib/addfg/libduckdb.so, manual pages, completions for bash, zsh and fish, the sources of the recorders (they are
+# Both hold bin/addfg, lib/addfg/libduckdb.so, DuckDB's extension of addfg, manual pages, completions for bash, zsh and fish, the sources of the recorders (they are
 # compiled on the machine that records), the documentation and the examples. Run ./setup.sh first. They go to target/package or FOLDER.
 #
 # With `rustup component add llvm-tools` the program is compiled twice: counters in the first one tell the compiler which ways are taken most, over
@@ -55,6 +55,7 @@ mkdir -p "$root/bin" "$root/lib/addfg" "$share/man/man1" "$share/addfg/recorders
     "$share/bash-completion/completions" "$share/zsh/vendor-completions" "$share/fish/vendor_completions.d"
 install -m 755 "$target/$host/dist/addfg" "$root/bin/addfg"
 install -m 644 "$library" "$root/lib/addfg/libduckdb.so"
+CARGO_TARGET_DIR=$target/extension extension/build.sh "$root/lib/addfg"
 strip --strip-unneeded "$root/bin/addfg" "$root/lib/addfg/libduckdb.so"
 addfg=$root/bin/addfg
 "$addfg" man "$share/man/man1"

@@ -5,7 +5,11 @@ use super::{low, middle};
 use crate::store::source::{Block, Cells, Column, Kind};
 use duckdb::Connection;
 use duckdb::core::{DataChunkHandle, FlatVector, Inserter, LogicalTypeHandle, LogicalTypeId};
+use duckdb::ffi::{
+    duckdb_string_t, duckdb_string_t__bindgen_ty_1, duckdb_string_t__bindgen_ty_1__bindgen_ty_2,
+};
 use duckdb::vtab::{BindInfo, InitInfo, TableFunctionInfo, VTab};
+use std::ffi::c_char;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
@@ -220,6 +224,18 @@ impl Drop for Told {
     }
 }
 
+/// A text that has room in its cell.
+fn short(text: &str) -> Option<duckdb_string_t> {
+    let mut inlined = [0; 12];
+    let cells = inlined.get_mut(..text.len())?;
+    for (cell, byte) in cells.iter_mut().zip(text.bytes()) {
+        *cell = c_char::from_ne_bytes([byte]);
+    }
+    let inlined =
+        duckdb_string_t__bindgen_ty_1__bindgen_ty_2 { length: text.len() as u32, inlined };
+    Some(duckdb_string_t { value: duckdb_string_t__bindgen_ty_1 { inlined } })
+}
+
 /// Copies some cells of a column.
 fn copy(column: &Column, from: usize, to: &mut FlatVector, rows: usize) {
     let range = from..from + rows;
@@ -234,7 +250,10 @@ fn copy(column: &Column, from: usize, to: &mut FlatVector, rows: usize) {
             Cells::Boolean(list) => to.copy(&list[range.clone()]),
             Cells::Varchar(list) => {
                 for (row, text) in list[range.clone()].iter().enumerate() {
-                    to.insert(row, text.as_ref());
+                    match short(text) {
+                        Some(short) => to.as_mut_ptr::<duckdb_string_t>().add(row).write(short),
+                        None => to.insert(row, text.as_ref()),
+                    }
                 }
             }
             Cells::Blob(list) => {

@@ -77,7 +77,7 @@ impl Column {
         Column { cells: Cells::new(kind), null: Vec::new() }
     }
 
-    pub fn len(&self) -> usize {
+    pub fn rows(&self) -> usize {
         with_cells!(&self.cells, list => list.len())
     }
 
@@ -87,7 +87,7 @@ impl Column {
 
     /// Says of the cell that was pushed last whether it is NULL.
     fn note(&mut self, is_null: bool) {
-        let rows = self.len();
+        let rows = self.rows();
         if is_null && self.null.is_empty() {
             self.null.resize(rows - 1, false);
         }
@@ -129,10 +129,22 @@ impl Column {
         } else {
             rows.iter().map(|row| self.null[*row]).collect()
         };
-        let mut cells = self.cells.clone();
-        with_cells!(&mut cells, list => *list = rows.iter().map(|row| list[*row].clone()).collect());
+        let cells = match &self.cells {
+            Cells::BigInt(list) => Cells::BigInt(of_rows(list, rows)),
+            Cells::Integer(list) => Cells::Integer(of_rows(list, rows)),
+            Cells::UBigInt(list) => Cells::UBigInt(of_rows(list, rows)),
+            Cells::UInteger(list) => Cells::UInteger(of_rows(list, rows)),
+            Cells::USmallInt(list) => Cells::USmallInt(of_rows(list, rows)),
+            Cells::Boolean(list) => Cells::Boolean(of_rows(list, rows)),
+            Cells::Varchar(list) => Cells::Varchar(of_rows(list, rows)),
+            Cells::Blob(list) => Cells::Blob(of_rows(list, rows)),
+        };
         Column { cells, null }
     }
+}
+
+fn of_rows<T: Clone>(list: &[T], rows: &[usize]) -> Vec<T> {
+    rows.iter().map(|row| list[*row].clone()).collect()
 }
 
 macro_rules! of_cells {
@@ -252,7 +264,7 @@ pub fn all(source: &dyn Source, sql: &str, kinds: &[Kind]) -> duckdb::Result<Blo
 
 impl Column {
     fn append(&mut self, other: Column) {
-        let (before, more) = (self.len(), other.len());
+        let (before, more) = (self.rows(), other.rows());
         if !self.null.is_empty() || !other.null.is_empty() {
             self.null.resize(before, false);
             self.null.extend((0..more).map(|row| other.is_null(row)));
