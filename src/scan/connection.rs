@@ -54,6 +54,32 @@ pub fn with_short_names(connection: &Connection, statement: &str) -> duckdb::Res
     Ok(bound)
 }
 
+/// Views that the functions have all rows of.
+pub const VIEWS: [(&str, &str); 4] = [
+    ("opcode_line", "addfg_steps(NULL, NULL)"),
+    ("data_access", "addfg_accesses(NULL, NULL)"),
+    ("communication", "addfg_communications(NULL, NULL)"),
+    ("function_call", "addfg_calls_of(NULL)"),
+];
+
+/// Has some of [`VIEWS`] read the packed run, for as long as the connection lasts. False: it cannot.
+///
+/// # Errors
+/// Where the connection fails.
+pub fn read_by_chunks(
+    connection: &Connection,
+    is_named: impl Fn(&str) -> bool,
+) -> duckdb::Result<bool> {
+    if !reads_chunks(connection)? {
+        return Ok(false);
+    }
+    for (view, function) in VIEWS.into_iter().filter(|(view, _)| is_named(view)) {
+        connection
+            .execute_batch(&format!("CREATE OR REPLACE TEMP VIEW {view} AS FROM {function};"))?;
+    }
+    Ok(true)
+}
+
 /// A connection of addfg with one database.
 struct OneDatabase(Arc<Locked>);
 

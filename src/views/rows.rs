@@ -89,7 +89,8 @@ const MOST_STEPS_OF_CALLS: i64 = 400_000_000;
 /// Where the run is too long to make them for one statement: it names the ways to have them.
 pub fn ensure_named(connection: &Connection, statement: &str) -> Result<(), ViewError> {
     let by_chunks = scan::with_short_names(connection, statement)?;
-    let Some((Need { detail, sums }, name)) = named(statement, by_chunks) else { return Ok(()) };
+    let own: &[&str] = if by_chunks { &SHORT } else { &[] };
+    let Some((Need { detail, sums }, name)) = named(statement, own) else { return Ok(()) };
     if !packed::lacks(connection, &Wanted::all(detail))? {
         return Ok(());
     }
@@ -104,6 +105,14 @@ pub fn ensure_named(connection: &Connection, statement: &str) -> Result<(), View
         let made = format!("SELECT count(*) > 0 FROM (FROM {table} LIMIT 1)");
         if connection.query_row(&made, [], |r| r.get::<_, bool>(0))? {
             return Ok(());
+        }
+        // They are made as DuckDB wants them.
+        let views = scan::VIEWS.map(|(view, _)| view);
+        if named(statement, &[own, &views].concat()).is_none() {
+            let all: BTreeSet<String> = words_of(statement).collect();
+            if scan::read_by_chunks(connection, |view| all.contains(view))? {
+                return Ok(());
+            }
         }
         return Err(ViewError::NoRows { name, steps });
     }
@@ -139,6 +148,13 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
+/// The words of a statement.
+fn words_of(statement: &str) -> impl Iterator<Item = String> {
+    // What stands in quotes is text: every other piece between them.
+    let names: Vec<&str> = statement.split('\'').step_by(2).collect();
+    words(&names.join(" ")).collect::<Vec<_>>().into_iter()
+}
+
 /// What a name needs to have all rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Need {
@@ -158,12 +174,14 @@ impl Need {
 /// # Errors
 /// Where the connection fails.
 pub fn needs_none(connection: &Connection, statement: &str) -> duckdb::Result<bool> {
-    Ok(named(statement, true).is_none() && scan::with_short_names(connection, statement)?)
+    Ok(named(statement, &SHORT).is_none() && scan::with_short_names(connection, statement)?)
 }
 
-/// What a statement needs for what it names, and the name that needs most. `by_chunks`: `steps` and `accesses` read the
-/// packed run.
-fn named(statement: &str, by_chunks: bool) -> Option<(Need, String)> {
+/// Macros that read the packed run where they can.
+const SHORT: [&str; 2] = ["steps(", "accesses("];
+
+/// What a statement needs for what it names, and the name that needs most. `own`: what reads the packed run itself.
+fn named(statement: &str, own: &[&str]) -> Option<(Need, String)> {
     let mut needs: BTreeMap<String, Need> = BTreeMap::new();
     needs.extend(
         packed::tables().map(|(table, detail)| {
@@ -187,13 +205,8 @@ fn named(statement: &str, by_chunks: bool) -> Option<(Need, String)> {
             }
         }
     }
-    if by_chunks {
-        needs.retain(|name, _| !["steps(", "accesses("].contains(&name.as_str()));
-    }
-    // What stands in quotes is text: every other piece between them.
-    let names: Vec<&str> = statement.split('\'').step_by(2).collect();
-    let names = names.join(" ");
-    let found: Vec<(Need, String)> = words(&names)
+    needs.retain(|name, _| !own.contains(&name.as_str()));
+    let found: Vec<(Need, String)> = words_of(statement)
         .filter_map(|word| Some((*needs.get(&word)?, word.trim_end_matches('(').to_owned())))
         .collect();
     let need = found.iter().map(|(need, _)| *need).reduce(Need::and)?;
@@ -207,10 +220,10 @@ mod tests {
 
     #[test]
     fn statements_need_what_their_views_read() {
-        let detail = |sql: &str| named(sql, false).map(|(need, _)| need.detail);
+        let detail = |sql: &str| named(sql, &[]).map(|(need, _)| need.detail);
         assert_eq!(detail("SELECT count(*) FROM communication"), Some(Detail::Pairs));
         assert_eq!(detail("FROM steps(1, 2)"), Some(Detail::Pairs));
-        assert!(named("FROM steps(1, 2)", true).is_none());
+        assert!(named("FROM steps(1, 2)", &SHORT).is_none());
         assert_eq!(detail("FROM Function_Call"), Some(Detail::Instance));
         assert_eq!(detail("FROM dataflow JOIN data_access USING (x)"), Some(Detail::Pairs));
         assert_eq!(detail("FROM function_dataflow"), None);
@@ -222,7 +235,7 @@ mod tests {
             None
         );
         assert_eq!(detail("SELECT 'a' FROM steps(1, 2) WHERE 'b' <> ''"), Some(Detail::Pairs));
-        let sums = |sql: &str| named(sql, false).map(|(need, name)| (need.sums, name));
+        let sums = |sql: &str| named(sql, &[]).map(|(need, name)| (need.sums, name));
         assert_eq!(sums("FROM system_call"), Some((true, "system_call".into())));
         let both = "FROM function_call JOIN call_edge_folded USING (kind)";
         assert_eq!(sums(both), Some((false, "function_call".into())));
