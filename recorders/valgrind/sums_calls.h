@@ -12,6 +12,7 @@ enum { FLOW_NEXT, FLOW_JUMP, FLOW_CALL, FLOW_RETURN, FLOW_EXCEPTION_RETURN, FLOW
 /* Who writes and reads (sums_actors.h). */
 typedef struct Actor_ Actor;
 typedef struct Segment_ Segment;
+typedef struct State_ State;
 
 struct Frame_ {
     UInt function, call, kind, context;

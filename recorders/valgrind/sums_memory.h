@@ -55,6 +55,11 @@ static Bool reserve(Addr at, ULong bytes)
     return !sr_isError(r) && sr_Res(r) == at;
 }
 
+/* Two reserved areas that are used from the bottom on: what is there stays there. */
+#define FLOWS_AT 0x3a0000000000ULL
+#define STATES_AT 0x3b0000000000ULL
+#define AREA (1ULL << 37)
+
 static Bool in_reach(Addr a, ULong bytes) { return a < TOP_ADDRESS && bytes <= TOP_ADDRESS - a; }
 
 static void zeros(Addr from, Addr to)
@@ -196,7 +201,7 @@ static void insert_place(UInt at, Place p)
 }
 
 /* Loads forget that these addresses are of one place (sums_code.h). */
-static void forget_place(Addr low, Addr high);
+static void forget_place(Addr low, Addr high, UInt id);
 
 /* Takes a range out of the places; `images`: from those of images, too. */
 static void cut_places(Addr low, Addr high, Bool images)
@@ -207,7 +212,7 @@ static void cut_places(Addr low, Addr high, Bool images)
             i++;
             continue;
         }
-        if (p.met) forget_place(p.low, p.high);
+        if (p.met) forget_place(p.low, p.high, p.id);
         Place behind = p;
         behind.low = high;
         if (p.low < low) places[i++].high = low;

@@ -276,8 +276,10 @@ static Flow *flow_from(UInt writer, UInt reader, Flow *hint, const Taken *met)
 {
     UInt id = id_of(writer);
     if (hint && hint->writer == id) return hint;
-    for (UInt i = 0; met && i < met->count; i++)
-        if (met->of[i].flow->writer == id) return met->of[i].flow;
+    for (UInt i = 0; met && i < met->count; i++) {
+        Flow *f = flow_at(taken_at(met, i)->flow);
+        if (f->writer == id) return f;
+    }
     return flow(writer, reader, 0);
 }
 

@@ -110,15 +110,15 @@ static void call_if(Sums *z, IRExpr *differs, const HChar *name, void *function,
 
 static IRExpr *load_at(Sums *z, IRExpr *address) { return atom(z, IRExpr_Load(Iend_LE, Ity_I64, address)); }
 
-/* What is there of a segment, in the state of the actor that runs. */
-static IRExpr *in_state(Sums *z, const Plan *p, const void *at)
+/* What is there in the state of the actor that runs. */
+static IRExpr *in_state(Sums *z, const Plan *p, SizeT at)
 {
-    return binop(z, Iop_Add64, p->state, number((Addr)at - (Addr)p->segment));
+    return at ? binop(z, Iop_Add64, p->state, number(at)) : p->state;
 }
 
 static void count_run(Sums *z, const Plan *p)
 {
-    IRExpr *at = in_state(z, p, &p->segment->count);
+    IRExpr *at = in_state(z, p, offsetof(State, count));
     addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, at, binop(z, Iop_Add64, load_at(z, at), number(1))));
 }
 
@@ -315,32 +315,25 @@ static Segment *new_segment(void)
     s->static_unique = hear4();
     s->stored = hear4();
     s->inside = hear4();
-    s->in = VG_(calloc)("addfg.segment", s->inside + 1, sizeof *s->in);
+    if (s->inside) s->in = VG_(calloc)("addfg.segment", s->inside, sizeof *s->in);
     for (UInt i = 0; i < s->inside; i++) {
         s->in[i].offset = hear4();
         s->in[i].size = hear4();
     }
-    s->since = NEVER;
     return s;
 }
 
 static void refresh_states(void);
 
-/* Puts the arrays of a segment behind it, and makes room for it in the actors of its function. */
-static Segment *place_segment(Segment *s)
+/* Makes room for a segment in the actors of its function. */
+static void place_segment(Segment *s)
 {
-    SizeT sites = s->site_room * sizeof(Site), met = (s->granules + 1) * sizeof(UInt);
-    s = VG_(realloc)("addfg.segment", s, sizeof *s + sites + met);
-    VG_(memset)(s + 1, 0, sites + met);
-    s->site = (Site *)(s + 1);
-    s->met = (UInt *)((Addr)s->site + sites);
-    if (s->granules) s->met[0] = ~0u;
-    s->code = s;
+    if (s->site_room) s->site = VG_(calloc)("addfg.segment", s->site_room, sizeof *s->site);
+    s->length = (sizeof(State) + s->granules * sizeof(UInt) + 7) & ~7u;
     Function *f = function_of(s->function);
     s->at = f->segments++;
-    segments[segment_count - 1] = s;
     UInt had = f->segment_room;
-    if (s->at < had) return s;
+    if (s->at < had) return;
     f->segment_room = had * 2 + 16;
     for (Actor *a = f->actors; a; a = a->next) {
         if (!a->state) continue;
@@ -348,7 +341,6 @@ static Segment *place_segment(Segment *s)
         VG_(memset)(a->state + had, 0, (f->segment_room + 1 - had) * sizeof *a->state);
     }
     refresh_states();
-    return s;
 }
 
 static void hear_segment(Plan *p)
@@ -382,7 +374,7 @@ static void hear_segment(Plan *p)
             note_granules(s, t->offset, t->register_size);
         } else if (t->kind >= 2) s->site_room++;
     }
-    p->segment = place_segment(s);
+    place_segment(s);
 }
 
 static void hear_code(Sums *z, Code *code)
@@ -500,7 +492,7 @@ static void begin_plan(Sums *z, Plan *p, Addr address)
     if (!z->arrives_done || z->function != s->function) arrive_here(z, s, address);
     z->arrives_done = True;
     z->function = s->function;
-    IRExpr *at = binop(z, Iop_Add64, load64(z, &T.states), number(s->at * sizeof(Segment *)));
+    IRExpr *at = binop(z, Iop_Add64, load64(z, &T.states), number(s->at * sizeof(State *)));
     IRExpr *known = load_at(z, at);
     IRTemp none = sums_assign(z, Ity_I1, IRExpr_Binop(Iop_CmpEQ64, known, number(0)));
     IRDirty *d = unsafeIRDirty_0_N(1, "begin_state", VG_(fnptr_to_fnentry)(&begin_state), mkIRExprVec_1(number((ULong)(Addr)s)));
@@ -521,7 +513,7 @@ static void begin_segment(Sums *z)
     if (!s->granules) return;
     IRExpr *differs = NULL;
     for (UInt i = 0; i < s->granules; i++) {
-        IRExpr *met = half(z, IRExpr_Load(Iend_LE, Ity_I32, in_state(z, p, s->met + i)));
+        IRExpr *met = half(z, IRExpr_Load(Iend_LE, Ity_I32, in_state(z, p, offsetof(State, met) + i * sizeof(UInt))));
         IRExpr *changed = half(z, IRExpr_Binop(Iop_Xor32, load32(z, &T.tag[s->granule[i]]), met));
         differs = differs ? half(z, IRExpr_Binop(Iop_Or32, differs, changed)) : changed;
     }
@@ -674,18 +666,19 @@ static void sums_behind(Sums *z, Int statement)
 static Site *new_site(Segment *s, const Told *t)
 {
     Site *site = s->site + s->sites++;
-    site->segment = s;
     site->size = t->size;
     site->stack_relative = t->stack_relative;
     site->fed_bytes = t->fed_bytes;
     site->fed_transfers = t->fed_transfers;
     site->fed = t->kind == 2 ? bytes_of(t) : 0;
-    site->other = t->kind == 3 ? 0 : NEVER;
+    site->is_store = t->kind == 3;
     if (t->offset != ~0u) {
         site->offset = t->offset;
         site->register_size = t->register_size;
     }
-    look_again(site);
+    site->at = s->length;
+    if (site->is_store) s->length += sizeof(Stored);
+    else s->length += sizeof(Met) + cells_length(site) + (site->fed ? sizeof(Restores) : 0);
     return site;
 }
 
@@ -706,27 +699,27 @@ static void sums_load(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *
         const Told *w = p->told + i;
         if (w->kind == 1 && w->more && w->step == t->step) write_register(z, load64(z, &T.own), w, 0);
     }
-    IRExpr **args = mkIRExprVec_2(in_state(z, p, site), address);
+    IRExpr **args = mkIRExprVec_3(number((Addr)site), p->state, address);
     if (guard) {
-        IRDirty *d = unsafeIRDirty_0_N(2, "load_once", VG_(fnptr_to_fnentry)(&load_once), args);
+        IRDirty *d = unsafeIRDirty_0_N(3, "load_once", VG_(fnptr_to_fnentry)(&load_once), args);
         d->guard = guard;
         addStmtToIRSB(z->out, IRStmt_Dirty(d));
         return;
     }
     Bool simple = t->size <= 32 && !(t->size & (t->size - 1));
-    if (!simple) return call_if(z, NULL, "load_met", &load_met, 2, args);
+    if (!simple) return call_if(z, NULL, "load_met", &load_met, 3, args);
     IRExpr *cells = cells_of(z, address), *differs = NULL;
     for (UInt at = 0; at < 2 * t->size; at += 8) {
         IRType type = cells_type(2 * t->size);
         IRExpr *now = widened(z, type, IRExpr_Load(Iend_LE, type, offset_by(z, cells, at)));
-        IRExpr *met = widened(z, type, IRExpr_Load(Iend_LE, type, in_state(z, p, (UChar *)site->cells + at)));
+        IRExpr *met = widened(z, type, IRExpr_Load(Iend_LE, type, in_state(z, p, site->at + offsetof(Met, cells) + at)));
         differs = or_to(z, differs, binop(z, Iop_Xor64, now, met));
     }
-    IRExpr *from = binop(z, Iop_Sub64, address, load_at(z, in_state(z, p, &site->low)));
-    IRTemp outside = sums_assign(z, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, load_at(z, in_state(z, p, &site->reach)), from));
+    IRExpr *from = binop(z, Iop_Sub64, address, load_at(z, in_state(z, p, site->at + offsetof(Met, low))));
+    IRTemp outside = sums_assign(z, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, load_at(z, in_state(z, p, site->at + offsetof(Met, reach))), from));
     IRExpr *either = or_to(z, differs, atom(z, IRExpr_Unop(Iop_1Uto64, IRExpr_RdTmp(outside))));
     if (counts_unique) either = or_to(z, either, unread_memory(z, address, t->size));
-    call_if(z, either, "load_met", &load_met, 2, args);
+    call_if(z, either, "load_met", &load_met, 3, args);
 }
 
 static void plain_store(Sums *z, Plan *p, IRExpr *address, UInt size, IRExpr *guard)
@@ -734,7 +727,7 @@ static void plain_store(Sums *z, Plan *p, IRExpr *address, UInt size, IRExpr *gu
     Segment *s = p->segment;
     Bool simple = size <= 32 && !(size & (size - 1)) && !guard;
     if (!simple) {
-        IRExpr *actor = widened(z, Ity_I32, IRExpr_Load(Iend_LE, Ity_I32, in_state(z, p, &s->actor)));
+        IRExpr *actor = widened(z, Ity_I32, IRExpr_Load(Iend_LE, Ity_I32, in_state(z, p, offsetof(State, actor))));
         IRExpr **args = mkIRExprVec_3(address, number(size), actor);
         if (!guard) return call_if(z, NULL, "store_any", &store_any, 3, args);
         /* Only what was stored was written. */
@@ -751,7 +744,7 @@ static void plain_store(Sums *z, Plan *p, IRExpr *address, UInt size, IRExpr *gu
     call_if(z, splits, "store_split", &store_split, 2, mkIRExprVec_2(address, number(size)));
     for (UInt at = 0; at < 2 * size; at += 8) {
         IRType type = cells_type(2 * size);
-        IRTemp value = sums_assign(z, type, IRExpr_Load(Iend_LE, type, in_state(z, p, at ? &s->cells : &s->first_cells)));
+        IRTemp value = sums_assign(z, type, IRExpr_Load(Iend_LE, type, in_state(z, p, at ? offsetof(State, cells) : offsetof(State, first_cells))));
         addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, offset_by(z, cells, at), IRExpr_RdTmp(value)));
     }
     store_unread(z, address, size);
@@ -770,7 +763,7 @@ static void sums_store(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr 
         UInt bytes = bytes_in(g * 8, t->offset, t->offset + t->register_size);
         if (counts_unique) differs = or_to(z, differs, unread_granule(z, g, bytes));
     }
-    call_if(z, differs, "store_register", &store_register, 2, mkIRExprVec_2(in_state(z, p, site), address));
+    call_if(z, differs, "store_register", &store_register, 3, mkIRExprVec_3(number((Addr)site), p->state, address));
 }
 
 /* The next access is made. */
