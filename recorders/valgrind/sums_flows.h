@@ -34,6 +34,9 @@ typedef struct {
 
 static FlowSlot *flow_slots;
 static UInt flow_room;
+/* Those that were wanted last, by the end of their hash. Flows stay where they are, with their names. */
+#define RECENT_FLOWS (1u << 14)
+static FlowSlot recent_flow[RECENT_FLOWS];
 
 static UInt hash_of_flow(UInt writer, UInt reader, UInt place)
 {
@@ -73,17 +76,24 @@ static Flow *flow(UInt writer, UInt reader, UInt place)
 {
     writer = id_of(writer);
     reader = id_of(reader);
-    if (flow_count * 2 >= flow_room) more_flows();
     UInt hash = hash_of_flow(writer, reader, place);
+    FlowSlot *near = recent_flow + hash % RECENT_FLOWS;
+    Flow *f = flow_at(near->flow);
+    if (near->hash == hash && f->writer == writer && f->reader == reader && f->place == place && near->flow) return f;
+    if (flow_count * 2 >= flow_room) more_flows();
     FlowSlot *slot = flow_slot(hash, writer, reader, place);
-    if (slot->flow) return flow_at(slot->flow);
-    Flow *f = flow_at(flow_count);
+    if (slot->flow) {
+        *near = *slot;
+        return flow_at(slot->flow);
+    }
+    f = flow_at(flow_count);
     f->writer = writer;
     f->reader = reader;
     f->place = place;
     f->pair = pair_of(writer, reader, writer == OF_PLACE ? place : 0);
     slot->hash = hash;
     slot->flow = flow_count++;
+    *near = *slot;
     return f;
 }
 

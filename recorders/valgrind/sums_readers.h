@@ -171,9 +171,10 @@ static UInt pair_of(UInt writer, UInt reader, UInt place)
     return counted(&pairs, function_behind(writer), function_behind(reader), place, True)->id;
 }
 
+/* Four that lie behind each other are so there, too. */
 static ULong shared_slot(ULong key)
 {
-    ULong h = key * 0x9e3779b97f4a7c15ULL, i = (h ^ h >> 29) & (shared_room - 1);
+    ULong h = (key >> 2) * 0x9e3779b97f4a7c15ULL, i = ((h ^ h >> 29) << 2 | (key & 3)) & (shared_room - 1);
     while (shared[i].key && shared[i].key != key) i = (i + 1) & (shared_room - 1);
     return i;
 }
@@ -196,8 +197,23 @@ static inline UInt bits_in(UInt byte)
     return (byte + (byte >> 4)) & 15;
 }
 
+/* A cache of what pairs share: bytes in the low eight bits, the address's upper ones, the pair. Its lower ones are in the
+ * number, crossed with the pair's. What is shared stays so: an entry is never wrong. */
+#define RECENT (1u << 16)
+static ULong recent[RECENT];
+
+/* `last`: what `pair_at` has there. */
 static void share_more(Flow *f, UInt *last, Addr a, UInt bytes)
 {
+    ULong *entry = NULL, wanted = (ULong)f->pair << 40 | a >> 5 << 8;
+    if (f->pair < 1 << 24) {
+        entry = recent + ((a >> 3 ^ f->pair * 0x9e3779b1u >> 12) & (RECENT - 1));
+        if ((*entry ^ wanted) >> 8) *entry = 0;
+        else if (!(bytes & ~*entry & 0xff)) {
+            *last = f->pair << 8 | (*entry & 0xff);
+            return;
+        }
+    }
     if (shared_used * 2 >= shared_room) more_shared();
     ULong key = (ULong)f->pair << 32 | a / 64, i = shared_slot(key);
     UInt at = a & 56;
@@ -207,7 +223,10 @@ static void share_more(Flow *f, UInt *last, Addr a, UInt bytes)
     }
     f->addresses += bits_in(bytes & ~(UInt)(shared[i].bytes >> at) & 0xff);
     shared[i].bytes |= (ULong)bytes << at;
-    if (f->pair < 1 << 24) *last = f->pair << 8 | ((UInt)(shared[i].bytes >> at) & 0xff);
+    if (!entry) return;
+    UInt now = (UInt)(shared[i].bytes >> at) & 0xff;
+    *entry = wanted | now;
+    *last = f->pair << 8 | now;
 }
 
 /* A pair shares some of the eight bytes that an address lies in. */
