@@ -38,9 +38,9 @@ static UInt flow_room;
 #define RECENT_FLOWS (1u << 14)
 static FlowSlot recent_flow[RECENT_FLOWS];
 
-static UInt hash_of_flow(UInt writer, UInt reader, UInt place)
+static UInt hash_of_three(UInt a, UInt b, UInt c)
 {
-    ULong h = (writer * 0x9e3779b97f4a7c15ULL) ^ (reader * 0xc2b2ae3d27d4eb4fULL) ^ (place * 0x165667b19e3779f9ULL);
+    ULong h = (a * 0x9e3779b97f4a7c15ULL) ^ (b * 0xc2b2ae3d27d4eb4fULL) ^ (c * 0x165667b19e3779f9ULL);
     return h ^ h >> 32;
 }
 
@@ -62,7 +62,7 @@ static void more_flows(void)
     flow_slots = VG_(calloc)("addfg.flows", flow_room, sizeof *flow_slots);
     for (UInt n = 1; n < flow_count; n++) {
         const Flow *f = flow_at(n);
-        UInt i = hash_of_flow(f->writer, f->reader, f->place);
+        UInt i = hash_of_three(f->writer, f->reader, f->place);
         FlowSlot new = { i, n };
         while (flow_slots[i & (flow_room - 1)].flow) i++;
         flow_slots[i & (flow_room - 1)] = new;
@@ -76,7 +76,7 @@ static Flow *flow(UInt writer, UInt reader, UInt place)
 {
     writer = id_of(writer);
     reader = id_of(reader);
-    UInt hash = hash_of_flow(writer, reader, place);
+    UInt hash = hash_of_three(writer, reader, place);
     FlowSlot *near = recent_flow + hash % RECENT_FLOWS;
     Flow *f = flow_at(near->flow);
     if (near->hash == hash && f->writer == writer && f->reader == reader && f->place == place && near->flow) return f;

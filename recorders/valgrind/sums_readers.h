@@ -42,7 +42,9 @@ static Readers *readers_at(ULong at, Bool make)
         if (old) VG_(free)(old);
     }
     if (!readers_room) return NULL;
-    UInt i = (at * 0x9e3779b97f4a7c15ULL) >> 32 & (readers_room - 1);
+    /* Lists of memory that lies together do so, too; those of registers have numbers of one after the other. */
+    ULong k = at >> 63 ? at : at >> 3;
+    UInt i = ((k >> 2) * 0x9e3779b97f4a7c15ULL >> 32 << 2 | (k & 3)) & (readers_room - 1);
     while (readers_of[i].at && readers_of[i].at != at) i = (i + 1) & (readers_room - 1);
     if (!readers_of[i].at) {
         if (!make) return NULL;

@@ -64,6 +64,8 @@ typedef struct {
     /* Control has arrived in this function. */
     Bool arrives_done;
     UInt function;
+    /* `T.key`, `T.own` and `T.states` of that; NULL: not loaded yet. */
+    IRExpr *key, *own, *states;
 } Sums;
 
 /* ---- VEX ---- */
@@ -87,6 +89,11 @@ static void store64(Sums *z, const void *at, IRExpr *value)
 {
     addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, number((ULong)(Addr)at), value));
 }
+
+/* They change only where control arrives. */
+static IRExpr *key(Sums *z) { return z->key ? z->key : (z->key = load64(z, &T.key)); }
+static IRExpr *own(Sums *z) { return z->own ? z->own : (z->own = load64(z, &T.own)); }
+static IRExpr *states_here(Sums *z) { return z->states ? z->states : (z->states = load64(z, &T.states)); }
 
 static IRExpr *or_to(Sums *z, IRExpr *a, IRExpr *b) { return a ? binop(z, Iop_Or64, a, b) : b; }
 
@@ -405,11 +412,9 @@ static void forget_plans(Sums *z)
 
 /* ---- who has read what ---- */
 
-/* Not 0: the instance has not read all of these bytes of a granule. */
-static IRExpr *unread_granule(Sums *z, UInt g, UInt bytes)
-{
-    return binop(z, Iop_And64, binop(z, Iop_Xor64, load64(z, T.reader + g), load64(z, &T.key)), number(READER_BITS | bytes));
-}
+/* What of a granule the instance has not read, among other bits. */
+static IRExpr *unread_in(Sums *z, UInt g) { return binop(z, Iop_Xor64, load64(z, T.reader + g), key(z)); }
+static IRExpr *of_bytes(Sums *z, IRExpr *unread, UInt bytes) { return binop(z, Iop_And64, unread, number(READER_BITS | bytes)); }
 
 /* The bytes of an access of less than eight, of the eight that it begins in and those behind. */
 static IRExpr *bytes_here(Sums *z, IRExpr *low, UInt size)
@@ -421,17 +426,17 @@ static IRExpr *bytes_here(Sums *z, IRExpr *low, UInt size)
 /* Not 0: the instance has not read all that is read there, or it lies so that this is not known here. */
 static IRExpr *unread_memory(Sums *z, IRExpr *address, UInt size)
 {
-    IRExpr *low = binop(z, Iop_And64, address, number(7)), *key = load64(z, &T.key), *unread = NULL;
+    IRExpr *low = binop(z, Iop_And64, address, number(7)), *unread = NULL;
     IRExpr *at = binop(z, Iop_Add64, address, number(READERS_AT));
     if (size < 8) {
-        IRExpr *e = binop(z, Iop_Xor64, load_at(z, binop(z, Iop_Sub64, at, low)), key);
+        IRExpr *e = binop(z, Iop_Xor64, load_at(z, binop(z, Iop_Sub64, at, low)), key(z));
         return binop(z, Iop_And64, e, binop(z, Iop_Or64, bytes_here(z, low, size), number(READER_BITS)));
     }
     for (UInt k = 0; k < size; k += 8) {
         IRExpr *e = load_at(z, k ? binop(z, Iop_Add64, at, number(k)) : at);
-        unread = or_to(z, unread, binop(z, Iop_And64, binop(z, Iop_Xor64, e, key), number(READER_BITS | 0xff)));
+        unread = or_to(z, unread, binop(z, Iop_Xor64, e, key(z)));
     }
-    return or_to(z, unread, low);
+    return or_to(z, of_bytes(z, unread, 0xff), low);
 }
 
 /* What is stored nobody has read. */
@@ -465,7 +470,7 @@ static void write_unread(Sums *z, UInt g, UInt bytes, UInt seen)
     if (seen) e = binop(z, Iop_Or64, e, number(seen));
     store64(z, T.reader + g, e);
     if (!seen) return;
-    IRExpr *other = binop(z, Iop_Shr64, binop(z, Iop_Xor64, e, load64(z, &T.key)), IRExpr_Const(IRConst_U8(32)));
+    IRExpr *other = binop(z, Iop_Shr64, binop(z, Iop_Xor64, e, key(z)), IRExpr_Const(IRConst_U8(32)));
     call_if(z, other, "seen_other", &seen_other, 2, mkIRExprVec_2(number(g), number(seen)));
 }
 
@@ -473,7 +478,7 @@ static void write_whole(Sums *z, UInt g, UInt seen)
 {
     if (!counts_unique) return;
     IRExpr *e = number(0);
-    if (seen) e = binop(z, Iop_Or64, binop(z, Iop_And64, load64(z, &T.key), number(READER_BITS)), number(seen));
+    if (seen) e = binop(z, Iop_Or64, binop(z, Iop_And64, key(z), number(READER_BITS)), number(seen));
     store64(z, T.reader + g, e);
 }
 
@@ -489,10 +494,13 @@ static void arrive_here(Sums *z, const Segment *s, Addr address)
 static void begin_plan(Sums *z, Plan *p, Addr address)
 {
     const Segment *s = p->segment;
-    if (!z->arrives_done || z->function != s->function) arrive_here(z, s, address);
+    if (!z->arrives_done || z->function != s->function) {
+        arrive_here(z, s, address);
+        z->key = z->own = z->states = NULL;
+    }
     z->arrives_done = True;
     z->function = s->function;
-    IRExpr *at = binop(z, Iop_Add64, load64(z, &T.states), number(s->at * sizeof(State *)));
+    IRExpr *at = binop(z, Iop_Add64, states_here(z), number(s->at * sizeof(State *)));
     IRExpr *known = load_at(z, at);
     IRTemp none = sums_assign(z, Ity_I1, IRExpr_Binop(Iop_CmpEQ64, known, number(0)));
     IRDirty *d = unsafeIRDirty_0_N(1, "begin_state", VG_(fnptr_to_fnentry)(&begin_state), mkIRExprVec_1(number((ULong)(Addr)s)));
@@ -518,7 +526,15 @@ static void begin_segment(Sums *z)
         differs = differs ? half(z, IRExpr_Binop(Iop_Or32, differs, changed)) : changed;
     }
     IRExpr *either = atom(z, IRExpr_Unop(Iop_32Uto64, differs));
-    for (UInt i = 0; i < s->granules && counts_unique; i++) either = or_to(z, either, unread_granule(z, s->granule[i], s->bytes[i]));
+    /* Those of which the same bytes are read at once. */
+    for (UInt i = 0; i < s->granules && counts_unique; i++) {
+        IRExpr *unread = NULL;
+        UInt before = 0;
+        while (before < i && s->bytes[before] != s->bytes[i]) before++;
+        for (UInt k = i; before == i && k < s->granules; k++)
+            if (s->bytes[k] == s->bytes[i]) unread = or_to(z, unread, unread_in(z, s->granule[k]));
+        if (unread) either = or_to(z, either, of_bytes(z, unread, s->bytes[i]));
+    }
     call_if(z, either, "registers_met", &registers_met, 1, mkIRExprVec_1(p->state));
 }
 
@@ -560,11 +576,9 @@ static void write_register(Sums *z, IRExpr *own, const Told *t, UInt like)
 static void end_segment(Sums *z)
 {
     Plan *p = z->plan + z->at_plan;
-    IRExpr *own = NULL;
     for (UInt i = 0; i < p->count; i++) {
         const Told *t = p->told + i;
         if (t->kind != 1 || t->more) continue;
-        if (!own) own = load64(z, &T.own);
         UInt like = 0;
         for (UInt k = 0; k < i; k++) {
             const Told *w = p->told + k;
@@ -574,7 +588,7 @@ static void end_segment(Sums *z)
             /* Another write has taken what is between: the first bytes of the next eight. */
             else if (last % 8 == 7 && last / 8 + 1 == t->offset / 8 && last - w->offset >= 7) like = LIKE_BEFORE;
         }
-        write_register(z, own, t, like);
+        write_register(z, own(z), t, like);
     }
 }
 
@@ -697,7 +711,7 @@ static void sums_load(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *
     /* What it loads the register has, unless that is restored. */
     for (UInt i = 0; i < p->count; i++) {
         const Told *w = p->told + i;
-        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, load64(z, &T.own), w, 0);
+        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, own(z), w, 0);
     }
     IRExpr **args = mkIRExprVec_3(number((Addr)site), p->state, address);
     if (guard) {
@@ -756,12 +770,12 @@ static void sums_store(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr 
     if (t->offset == ~0u) return;
     if (guard) return problem(GUARDED_SAVES);
     Site *site = new_site(p->segment, t);
-    IRExpr *own = load64(z, &T.own), *differs = NULL;
+    IRExpr *differs = NULL;
     for (UInt g = t->offset / 8; g <= (t->offset + t->register_size - 1) / 8; g++) {
-        IRExpr *wanted = g == t->offset / 8 ? own : binop(z, Iop_Or64, own, number(TAG_BEHIND));
+        IRExpr *wanted = g == t->offset / 8 ? own(z) : binop(z, Iop_Or64, own(z), number(TAG_BEHIND));
         differs = or_to(z, differs, binop(z, Iop_Xor64, load64(z, &T.tag[g]), wanted));
         UInt bytes = bytes_in(g * 8, t->offset, t->offset + t->register_size);
-        if (counts_unique) differs = or_to(z, differs, unread_granule(z, g, bytes));
+        if (counts_unique) differs = or_to(z, differs, of_bytes(z, unread_in(z, g), bytes));
     }
     call_if(z, differs, "store_register", &store_register, 3, mkIRExprVec_3(number((Addr)site), p->state, address));
 }
