@@ -57,9 +57,9 @@ static FlowSlot *flow_slot(UInt hash, UInt writer, UInt reader, UInt place)
 
 static void more_flows(void)
 {
-    if (flow_slots) VG_(free)(flow_slots);
+    if (flow_slots) free_table(flow_slots, flow_room * sizeof *flow_slots);
     flow_room = flow_room ? flow_room * 2 : 4096;
-    flow_slots = VG_(calloc)("addfg.flows", flow_room, sizeof *flow_slots);
+    flow_slots = new_table(flow_room * sizeof *flow_slots);
     for (UInt n = 1; n < flow_count; n++) {
         const Flow *f = flow_at(n);
         UInt i = hash_of_three(f->writer, f->reader, f->place);

@@ -35,11 +35,11 @@ static Readers *readers_at(ULong at, Bool make)
         Readers *old = readers_of;
         UInt room = readers_room;
         readers_room = room ? room * 2 : 1024;
-        readers_of = VG_(calloc)("addfg.readers", readers_room, sizeof *readers_of);
+        readers_of = new_table(readers_room * sizeof *readers_of);
         readers_used = 0;
         for (UInt i = 0; i < room; i++)
             if (old[i].first) *readers_at(old[i].at, True) = old[i];
-        if (old) VG_(free)(old);
+        if (old) free_table(old, room * sizeof *old);
     }
     if (!readers_room) return NULL;
     /* Lists of memory that lies together do so, too; those of registers have numbers of one after the other. */
@@ -186,10 +186,10 @@ static void more_shared(void)
     Shared *old = shared;
     ULong room = shared_room;
     shared_room = room ? room * 2 : 1 << 12;
-    shared = VG_(calloc)("addfg.shared", shared_room, sizeof *shared);
+    shared = new_table(shared_room * sizeof *shared);
     for (ULong i = 0; i < room; i++)
         if (old[i].key) shared[shared_slot(old[i].key)] = old[i];
-    if (old) VG_(free)(old);
+    if (old) free_table(old, room * sizeof *old);
 }
 
 static inline UInt bits_in(UInt byte)
