@@ -4,8 +4,8 @@
  * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
  */
 
-/* A load, or a store of a register, in a segment; where in states what it met is, from which it is counted when it meets
- * something else. */
+/* A load, or a store of a register, in a segment; `at`: where in states it has what it met last. That is counted when it
+ * meets something else. */
 typedef struct {
     UInt at, size;
     /* The register that is stored or loaded, unchanged; size 0: none. */
