@@ -212,7 +212,8 @@ static void sums_begin(void)
 #if defined(VGA_amd64)
     sums_fd = VG_(safe_fd)(sums_fd);
     summing = reserve(CELLS_AT, 2 * TOP_ADDRESS + 4096) && reserve(SAVES_AT, 4 * TOP_ADDRESS + 4096)
-        && reserve(READERS_AT, TOP_ADDRESS + 4096) && reserve(PAIRS_AT, TOP_ADDRESS / 2 + 4096);
+        && reserve(READERS_AT, TOP_ADDRESS + 4096) && reserve(PAIRS_AT, TOP_ADDRESS / 2 + 4096)
+        && reserve_area(FLOWS_AT) && reserve_area(STATES_AT) && reserve_area(TABLES_AT);
     if (!summing) VG_(umsg)("addfg: there is no room for the sums\n");
     sums_clear_thread();
 #else

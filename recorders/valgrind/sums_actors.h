@@ -23,7 +23,7 @@ struct Actor_ {
     /* The stub that it called last. */
     Actor *stub;
     /* What it has done, by segment of its function; NULL: it was not there. */
-    Segment **state;
+    State **state;
     Actor *next; /* of the function */
 };
 

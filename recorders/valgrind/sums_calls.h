@@ -12,6 +12,7 @@ enum { FLOW_NEXT, FLOW_JUMP, FLOW_CALL, FLOW_RETURN, FLOW_EXCEPTION_RETURN, FLOW
 /* Who writes and reads (sums_actors.h). */
 typedef struct Actor_ Actor;
 typedef struct Segment_ Segment;
+typedef struct State_ State;
 
 struct Frame_ {
     UInt function, call, kind, context;
@@ -66,44 +67,58 @@ typedef struct {
     UInt last, edge;
 } Counted;
 
+/* A row and 1, with its hash: most of the others that are passed are not looked at. */
+typedef struct {
+    UInt hash, row;
+} CountSlot;
+
 typedef struct {
     Counted *row;
-    UInt *slot;
+    CountSlot *slot;
     UInt count, room;
 } Counts;
 
 static Counts call_edges, contexts, merged_calls;
 
-static UInt count_slot(const Counts *t, UInt a, UInt b, UInt c)
+static CountSlot *count_slot(const Counts *t, UInt hash, UInt a, UInt b, UInt c)
 {
-    ULong h = (a * 0x9e3779b97f4a7c15ULL) ^ (b * 0xc2b2ae3d27d4eb4fULL) ^ (c * 0x165667b19e3779f9ULL);
-    UInt i = (h ^ h >> 32) & (t->room - 1);
-    while (t->slot[i]) {
-        const Counted *row = t->row + t->slot[i] - 1;
-        if (row->a == a && row->b == b && row->c == c) break;
-        i = (i + 1) & (t->room - 1);
+    for (UInt i = hash;; i++) {
+        CountSlot *slot = t->slot + (i & (t->room - 1));
+        if (!slot->row) return slot;
+        if (slot->hash != hash) continue;
+        const Counted *row = t->row + slot->row - 1;
+        if (row->a == a && row->b == b && row->c == c) return slot;
     }
-    return i;
+}
+
+static void more_counts(Counts *t)
+{
+    t->room = t->room ? t->room * 2 : 1024;
+    t->row = VG_(realloc)("addfg.counts", t->row, t->room * sizeof *t->row);
+    if (t->slot) VG_(free)(t->slot);
+    t->slot = VG_(calloc)("addfg.counts", t->room, sizeof *t->slot);
+    for (UInt n = 0; n < t->count; n++) {
+        UInt i = hash_of_three(t->row[n].a, t->row[n].b, t->row[n].c);
+        CountSlot new = { i, n + 1 };
+        while (t->slot[i & (t->room - 1)].row) i++;
+        t->slot[i & (t->room - 1)] = new;
+    }
 }
 
 /* The row with these numbers; NULL if there is none and none is to be made. */
 static Counted *counted(Counts *t, UInt a, UInt b, UInt c, Bool make)
 {
-    if (t->count * 2 >= t->room) {
-        t->room = t->room ? t->room * 2 : 1024;
-        t->row = VG_(realloc)("addfg.counts", t->row, t->room * sizeof *t->row);
-        if (t->slot) VG_(free)(t->slot);
-        t->slot = VG_(calloc)("addfg.counts", t->room, sizeof *t->slot);
-        for (UInt i = 0; i < t->count; i++) t->slot[count_slot(t, t->row[i].a, t->row[i].b, t->row[i].c)] = i + 1;
-    }
-    UInt i = count_slot(t, a, b, c);
-    if (!t->slot[i]) {
+    if (t->count * 2 >= t->room) more_counts(t);
+    UInt hash = hash_of_three(a, b, c);
+    CountSlot *slot = count_slot(t, hash, a, b, c);
+    if (!slot->row) {
         if (!make) return NULL;
         Counted new = { a, b, c, t->count + 1, 0, 0, 0, 0 };
         t->row[t->count++] = new;
-        t->slot[i] = t->count;
+        slot->hash = hash;
+        slot->row = t->count;
     }
-    return t->row + t->slot[i] - 1;
+    return t->row + slot->row - 1;
 }
 
 /* As in `src/analysis/contexts.rs`. */

@@ -4,30 +4,43 @@
  * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
  */
 
-/* A load, or a store of a register, in a segment. What it met last is counted when it meets something else. */
+/* A load, or a store of a register, in a segment; `at`: where in states it has what it met last. That is counted when it
+ * meets something else. */
 typedef struct {
-    /* The cells that it found; no such where each time is looked at. */
-    ULong cells[8];
-    /* Addresses for which that holds: so many behind the first. */
+    UInt at, size;
+    /* The register that is stored or loaded, unchanged; size 0: none. */
+    UInt offset, register_size;
+    Bool stack_relative, is_store;
+    /* What the segment reads of the register that is loaded, at each run, and which of its bytes. */
+    UInt fed_bytes, fed_transfers;
+    ULong fed;
+} Site;
+
+/* What a load met last. */
+typedef struct {
+    Taken taken;
+    /* Addresses for which it holds: so many behind the first. */
     Addr low;
     ULong reach;
     /* The segment's run from which on it holds. */
     ULong since;
-    Taken taken;
-    Segment *segment;
-    UInt size;
-    /* The register that is stored or loaded, unchanged; size 0: none. */
-    UInt offset, register_size;
-    Bool stack_relative;
-    /* What the segment reads of the register that is loaded, at each run. */
-    UInt fed_bytes, fed_transfers;
-    /* Which of its bytes; times that the load was a restore, and how many of them were looked at by `share_segments`. */
-    ULong fed, restores, restores_seen;
-    /* Runs of its store that are in the sums as reads of the instance's own register. */
-    ULong owned;
-    /* Runs of a store that were not the instance's own register. */
-    ULong other;
-} Site;
+    /* The cells that it found; no such where each time is looked at. */
+    ULong cells[];
+} Met;
+
+/* Behind the cells, if the segment reads of what is loaded: times that the load was a restore, and how many of them
+ * `share_segments` has looked at. */
+typedef struct {
+    ULong times, seen;
+} Restores;
+
+/* What a store of a register did. */
+typedef struct {
+    /* Runs that are in the sums as reads of the instance's own register; that were not that. */
+    ULong owned, other;
+    /* The flow of such a run. */
+    UInt flow;
+} Stored;
 
 /* A read of registers: pieces of one access. */
 typedef struct {
@@ -35,37 +48,51 @@ typedef struct {
     Bool more;
 } RegisterRead;
 
-/* Straight code of one function, and what an actor has done there: as it was translated (`segments`), and a copy for each
- * actor that has run it (`states`), in one piece with its sites. */
+/* Straight code of one function, as it was translated. */
 struct Segment_ {
+    /* Runs of all actors that are in the sums. */
     ULong count;
-    /* The cells of a store of the actor: the first four, and others. */
-    ULong first_cells, cells;
-    UInt actor, function, first_step, steps, stored;
+    UInt function, first_step, steps, stored;
     /* Its number in the function. */
     UInt at;
-    Segment *code;
-    Actor *of;
     UInt static_bytes, static_transfers, static_unique;
     Bool stub;
-    /* From the function to itself in registers; bytes that it surely hands to itself. */
-    Flow *own;
+    /* Bytes that it surely hands to itself. */
     UInt inside;
     struct { UShort offset, size; } *in;
-    /* Runs that are in the sums; that `share_segments` has looked at, and the threads in which it knows of them. */
-    ULong counted, shared, threads;
     UInt reads;
     RegisterRead *read;
-    /* The granules that are read, and the low halves of their tags when they were met last. */
+    /* The granules that are read. */
     UInt granules;
     UShort *granule;
     UChar *bytes;
-    UInt *met;
+    UInt sites, site_room;
+    Site *site;
+    /* How long its states are, and those that are free. */
+    UInt length;
+    State *free;
+};
+
+/* What an actor has done in a segment: in one piece with what its sites met (`Met`, `Stored`). */
+struct State_ {
+    ULong count;
+    /* The cells of a store of the actor: the first four, and others. */
+    ULong first_cells, cells;
+    UInt actor;
+    /* From the actor to itself in registers; 0: it is not known. */
+    UInt own;
+    Segment *code;
+    Actor *of;
+    /* Runs that are in the sums; that `share_segments` has looked at, and the threads in which it knows of them. */
+    ULong counted, shared, threads;
+    /* The granules' writers, and the run from which on they hold. */
     ULong since;
     Taken taken;
-    UInt sites;
-    Site *site;
-    UInt site_room;
+    /* Its place in `states`, and its row of `state_places`. */
+    UInt index;
+    ULong places;
+    /* The low halves of the granules' tags. */
+    UInt met[];
 };
 
 /* How a piece of straight code ends. */
@@ -77,39 +104,56 @@ struct Code_ {
     UInt slot;
 };
 
-static Segment **segments, **states;
+static Segment **segments;
+static State **states;
 static UInt segment_count, segment_room, state_count, state_room;
+/* By state: places that its loads remember, by the ends of their numbers. */
+static ULong *state_places;
+static UInt state_places_room;
+/* What of their area is in use. */
+static Addr states_end = STATES_AT;
 
 #define NEVER (~0ULL)
 
+static inline Met *met_of(const State *s, const Site *site) { return (Met *)((Addr)s + site->at); }
+static inline Stored *stored_of(const State *s, const Site *site) { return (Stored *)((Addr)s + site->at); }
+/* What of cells is compared at once. */
+static inline UInt cells_length(const Site *site) { return site->size > 32 ? 8 : (2 * site->size + 7) & ~7u; }
+static inline Restores *restores_of(const State *s, const Site *site)
+{
+    return (Restores *)((Addr)met_of(s, site)->cells + cells_length(site));
+}
+
 /* ---- registers ---- */
 
-static void reads_over(Segment *s, ULong before)
+static void reads_over(State *s, ULong before)
 {
     if (before > s->since) count_taken(&s->taken, before - s->since);
 }
 
-static Flow *own_flow(Segment *s)
+static Flow *own_flow(State *s)
 {
-    if (!s->own) s->own = flow(s->actor, s->actor, 0);
-    return s->own;
+    if (!s->own) s->own = number_of_flow(flow(s->actor, s->actor, 0));
+    return flow_at(s->own);
 }
 
-static void registers_changed(Segment *s)
+static void registers_changed(State *s)
 {
+    const Segment *code = s->code;
     ULong now = s->count;
     if (s->since != NEVER) reads_over(s, now);
     Bool again = True;
     s->taken.count = 0;
-    for (UInt i = 0; i < s->reads;) {
-        Parts p = { 0 };
+    for (UInt i = 0; i < code->reads;) {
+        Parts p;
+        p.count = 0;
         do {
-            read_held(&p, s->read[i].offset, s->read[i].size);
+            read_held(&p, code->read[i].offset, code->read[i].size);
             i++;
-        } while (i < s->reads && s->read[i].more);
+        } while (i < code->reads && code->read[i].more);
         again &= take_parts(&s->taken, &p, s->actor);
     }
-    for (UInt i = 0; i < s->granules; i++) s->met[i] = T.tag[s->granule[i]];
+    for (UInt i = 0; i < code->granules; i++) s->met[i] = T.tag[code->granule[i]];
     s->since = now;
     if (again) return;
     count_taken(&s->taken, 1);
@@ -118,14 +162,15 @@ static void registers_changed(Segment *s)
 }
 
 /* The registers that a segment reads are others than last time, or the instance has not read all of them. */
-static VG_REGPARM(1) void registers_met(Segment *s)
+static VG_REGPARM(1) void registers_met(State *s)
 {
+    const Segment *code = s->code;
     UInt differs = 0;
-    for (UInt i = 0; i < s->granules; i++) differs |= s->met[i] ^ (UInt)T.tag[s->granule[i]];
+    for (UInt i = 0; i < code->granules; i++) differs |= s->met[i] ^ (UInt)T.tag[code->granule[i]];
     if (differs) registers_changed(s);
-    for (UInt i = 0; i < s->granules && counts_unique; i++) {
-        UInt g = s->granule[i];
-        if ((T.reader[g] ^ T.key) & (READER_BITS | s->bytes[i])) read_granule(g, s->bytes[i], s->actor, own_flow(s), &s->taken);
+    for (UInt i = 0; i < code->granules && counts_unique; i++) {
+        UInt g = code->granule[i], bytes = code->bytes[i];
+        if ((T.reader[g] ^ T.key) & (READER_BITS | bytes)) read_granule(g, bytes, s->actor, own_flow(s), &s->taken);
     }
 }
 
@@ -168,28 +213,29 @@ static Bool goes_on(Addr a, UInt function, Addr before_of)
 }
 
 /* What a load of cells of one place takes; False: it is not the same each time that the cells are. */
-static Bool take_cells(Site *s, Addr a, const Place *place)
+static Bool take_cells(Taken *taken, Addr a, UInt size, UInt reader, const Place *place)
 {
     Bool all = True, had = False;
     const Cell *cell = cell_of(a);
-    UInt unwritten = OF_PLACE, id = place->id, reader = s->segment->actor;
-    Links links = { 0 };
+    UInt unwritten = OF_PLACE, id = place->id;
+    Links links;
+    links.count = 0;
     if (id & REGION) unwritten = first_stack && a >= first_stack ? STACK_START : UNINITIALISED;
-    for (UInt i = 0; i < s->size;) {
+    for (UInt i = 0; i < size;) {
         UInt function = cell[i] & CELL_FUNCTION, n = 1;
         if (function == CELL_LINKED) {
             UInt number = *save_of(a + i);
             Bool new = new_link(&links, number) && !goes_on(a + i, function, a);
-            take(&s->taken, flow(writer_of(linked[number].function), reader, id), 1, new);
+            take(taken, flow(writer_of(linked[number].function), reader, id), 1, new);
             all = False;
             i++;
             continue;
         }
-        while (i + n < s->size && (cell[i + n] & CELL_FUNCTION) == function && !(cell[i + n] & CELL_FIRST)) n++;
+        while (i + n < size && (cell[i + n] & CELL_FUNCTION) == function && !(cell[i + n] & CELL_FIRST)) n++;
         UInt writer = function ? writer_of(function) : unwritten;
         /* What nobody wrote is one version. */
         Bool new = function ? !goes_on(a + i, function, a) : !had;
-        all &= take(&s->taken, flow(writer, reader, id), n, new);
+        all &= take(taken, flow(writer, reader, id), n, new);
         had |= !function;
         i += n;
     }
@@ -266,28 +312,28 @@ static void read_apart(UInt reader, Addr a, ULong size, Bool by_place)
     if (!by_place) first_reads(a, size, reader, NULL);
 }
 
-static void count_restore(Site *s, UInt number)
+static void count_restore(const Site *site, State *s, UInt number)
 {
-    s->restores++;
-    if (!s->fed_transfers && !s->fed_bytes) return;
-    Flow *own = flow(s->segment->actor, s->segment->actor, 0);
-    for (ULong fed = s->fed; fed; fed &= fed - 1) own->unique--;
-    own->bytes -= s->fed_bytes;
-    own->transfers -= s->fed_transfers;
+    if (site->fed) restores_of(s, site)->times++;
+    if (!site->fed_transfers && !site->fed_bytes) return;
+    Flow *own = own_flow(s);
+    for (ULong fed = site->fed; fed; fed &= fed - 1) own->unique--;
+    own->bytes -= site->fed_bytes;
+    own->transfers -= site->fed_transfers;
     UInt writer = FUNCTION_OF(saves[number].tag[0]);
     if (IS_MIXED(saves[number].tag[0])) problem(GUARDED_SAVES);
-    Flow *f = flow(writer ? writer : INITIAL, s->segment->actor, 0);
-    f->bytes += s->fed_bytes;
-    f->transfers += s->fed_transfers;
+    Flow *f = flow(writer ? writer : INITIAL, s->actor, 0);
+    f->bytes += site->fed_bytes;
+    f->transfers += site->fed_transfers;
 }
 
 /* A load gives a register its old writers back. */
-static void restore(Site *s, UInt number)
+static void restore(const Site *site, State *s, UInt number)
 {
-    count_restore(s, number);
+    count_restore(site, s, number);
     give_back(number);
-    for (UInt i = 0; counts_unique && i < 64 && s->fed >> i; i++)
-        if (s->fed >> i & 1) read_registers(s->offset + i, 1, s->segment->actor, NULL);
+    for (UInt i = 0; counts_unique && i < 64 && site->fed >> i; i++)
+        if (site->fed >> i & 1) read_registers(site->offset + i, 1, s->actor, NULL);
 }
 
 /* Memory that has no image and that is accessed from the stack pointer is a stack: also where an access begins below it. */
@@ -301,75 +347,86 @@ static void note_stack(const Site *s, Addr a)
 }
 
 /* This run is not what will be counted: whatever comes next is looked at. */
-static void look_again(Site *s)
+static void look_again(Met *m)
 {
-    s->since = NEVER;
-    s->cells[0] = ~0ULL;
-    s->reach = 0;
+    m->since = NEVER;
+    m->cells[0] = ~0ULL;
+    m->reach = 0;
+}
+
+/* A load of it remembers a place. */
+static void remember_place(State *s, UInt id)
+{
+    if (!(s->places >> id % 64 & 1)) state_places[s->index] = s->places |= 1ULL << id % 64;
 }
 
 /* False: it was a restore, or all of it has been counted. */
-static Bool load_changed(Site *s, Addr a)
+static Bool load_changed(const Site *site, State *s, Addr a)
 {
-    ULong now = s->segment->count;
-    if (s->since != NEVER && now > s->since) count_taken(&s->taken, now - s->since);
-    s->taken.count = 0;
-    look_again(s);
-    if (!in_reach(a, s->size)) {
+    Met *m = met_of(s, site);
+    ULong now = s->count;
+    UInt size = site->size;
+    if (m->since != NEVER && now > m->since) count_taken(&m->taken, now - m->since);
+    m->taken.count = 0;
+    look_again(m);
+    if (!in_reach(a, size)) {
         problem(TOO_HIGH);
         return False;
     }
-    UInt number = s->register_size ? restored(a, s->size, s->offset) : 0;
+    UInt number = site->register_size ? restored(a, size, site->offset) : 0;
     if (number) {
-        restore(s, number);
+        restore(site, s, number);
         return False;
     }
-    expose_range(a, s->size);
-    note_stack(s, a);
+    expose_range(a, size);
+    note_stack(site, a);
     Place place = place_of(a);
-    if (place.high - a < s->size) {
-        read_apart(s->segment->actor, a, s->size, False);
+    if (place.high - a < size) {
+        read_apart(s->actor, a, size, False);
         return False;
     }
-    if (!take_cells(s, a, &place) || s->size > 32) {
-        count_taken(&s->taken, 1);
+    if (!take_cells(&m->taken, a, size, s->actor, &place) || size > 32) {
+        count_taken(&m->taken, 1);
         return True;
     }
-    s->since = now;
-    s->low = place.low;
-    s->reach = place.high - place.low - s->size;
-    VG_(memcpy)(s->cells, cell_of(a), 2 * s->size);
+    remember_place(s, place.id);
+    m->since = now;
+    m->low = place.low;
+    m->reach = place.high - place.low - size;
+    VG_(memcpy)(m->cells, cell_of(a), 2 * size);
     return True;
 }
 
-static inline Bool same_cells(const Site *s, Addr a)
+static inline Bool same_cells(const Met *m, UInt size, Addr a)
 {
-    const Cell *now = cell_of(a), *met = (const Cell *)s->cells;
-    if (s->size == 1) return *now == *met;
-    if (s->size < 4 || s->size & 3) return !VG_(memcmp)(met, now, 2 * s->size);
-    for (UInt i = 0; i < s->size; i += 4)
+    const Cell *now = cell_of(a), *met = (const Cell *)m->cells;
+    if (size == 1) return *now == *met;
+    if (size < 4 || size & 3) return !VG_(memcmp)(met, now, 2 * size);
+    for (UInt i = 0; i < size; i += 4)
         if (*(const ULong *)(now + i) != *(const ULong *)(met + i)) return False;
     return True;
 }
 
 /* A load finds something else than last time, or what its instance has not read. */
-static VG_REGPARM(2) void load_met(Site *s, Addr a)
+static VG_REGPARM(3) void load_met(const Site *site, State *s, Addr a)
 {
-    Bool same = s->since != NEVER && a - s->low <= s->reach && same_cells(s, a);
-    if (!same && !load_changed(s, a)) return;
-    Bool one = s->since != NEVER && s->taken.count == 1;
-    first_reads(a, s->size, s->segment->actor, one ? s->taken.of[0].flow : NULL);
+    const Met *m = met_of(s, site);
+    UInt size = site->size;
+    Bool same = m->since != NEVER && a - m->low <= m->reach && same_cells(m, size, a);
+    if (!same && !load_changed(site, s, a)) return;
+    Bool one = m->since != NEVER && m->taken.count == 1;
+    first_reads(a, size, s->actor, one ? flow_at(m->taken.one[0].flow) : NULL);
 }
 
 /* A load that is not made each time. */
-static VG_REGPARM(2) void load_once(Site *s, Addr a)
+static VG_REGPARM(3) void load_once(const Site *site, State *s, Addr a)
 {
-    if (!in_reach(a, s->size)) return problem(TOO_HIGH);
-    UInt number = s->register_size ? restored(a, s->size, s->offset) : 0;
-    if (number) return restore(s, number);
-    expose_range(a, s->size);
-    note_stack(s, a);
-    read_apart(s->segment->actor, a, s->size, False);
+    if (!in_reach(a, site->size)) return problem(TOO_HIGH);
+    UInt number = site->register_size ? restored(a, site->size, site->offset) : 0;
+    if (number) return restore(site, s, number);
+    expose_range(a, site->size);
+    note_stack(site, a);
+    read_apart(s->actor, a, site->size, False);
 }
 
 static VG_REGPARM(3) void store_any(Addr a, UWord size, UWord actor) { cells_write(a, size, actor); }
@@ -391,35 +448,37 @@ static Bool is_own(const Site *s)
 }
 
 /* Behind an ordinary store of a register that is not wholly the instance's own, or that it has not read. */
-static VG_REGPARM(2) void store_register(Site *s, Addr a)
+static VG_REGPARM(3) void store_register(const Site *site, State *s, Addr a)
 {
-    if (is_own(s)) return read_registers(s->offset, s->register_size, s->segment->actor, own_flow(s->segment));
-    s->other++;
-    if (is_foreign(s->offset, s->register_size) && in_frame(a, s->size, s->stack_relative))
-        return make_save(a, s->size, s->offset);
-    Tag tag = T.tag[s->offset / 8];
+    UInt offset = site->offset, size = site->register_size;
+    if (is_own(site)) return read_registers(offset, size, s->actor, own_flow(s));
+    Stored *did = stored_of(s, site);
+    did->other++;
+    if (is_foreign(offset, size) && in_frame(a, site->size, site->stack_relative)) return make_save(a, site->size, offset);
+    Tag tag = T.tag[offset / 8];
     /* Mostly one writer, as last time. */
     UInt writer = FUNCTION_OF(tag);
-    if (IS_MIXED(tag) || s->offset % 8 + s->register_size > 8) return read_now(s->offset, s->register_size, s->segment->actor);
+    if (IS_MIXED(tag) || offset % 8 + size > 8) return read_now(offset, size, s->actor);
     if (!writer) writer = INITIAL;
-    Flow *f = s->taken.count ? s->taken.of[0].flow : NULL;
-    if (!f || f->writer != id_of(writer)) f = flow(writer, s->segment->actor, 0);
-    s->taken.count = 1;
-    s->taken.of[0].flow = f;
-    f->bytes += s->register_size;
+    Flow *f = flow_at(did->flow);
+    if (!did->flow || f->writer != id_of(writer)) f = flow(writer, s->actor, 0);
+    did->flow = number_of_flow(f);
+    f->bytes += size;
     f->transfers++;
-    if (counts_unique) read_registers(s->offset, s->register_size, s->segment->actor, f);
+    if (counts_unique) read_registers(offset, size, s->actor, f);
 }
 
-static void forget_place(Addr low, Addr high)
+static void forget_place(Addr low, Addr high, UInt id)
 {
     for (UInt i = 0; i < state_count; i++) {
-        const Segment *s = states[i];
-        for (UInt k = 0; k < s->sites; k++) {
-            Site *site = s->site + k;
-            if (site->since == NEVER || site->low >= high || site->low + site->reach + site->size <= low) continue;
-            if (s->count + 1 > site->since) count_taken(&site->taken, s->count + 1 - site->since);
-            look_again(site);
+        const State *s = states[i];
+        if (!(state_places[i] >> id % 64 & 1)) continue;
+        for (UInt k = 0; k < s->code->sites; k++) {
+            const Site *site = s->code->site + k;
+            Met *m = met_of(s, site);
+            if (site->is_store || m->since == NEVER || m->low >= high || m->low + m->reach + site->size <= low) continue;
+            if (s->count + 1 > m->since) count_taken(&m->taken, s->count + 1 - m->since);
+            look_again(m);
         }
     }
 }
@@ -482,30 +541,49 @@ static VG_REGPARM(2) void arrive(const Segment *s, Addr address)
 }
 
 /* The actor that runs comes into a segment for the first time. */
-static VG_REGPARM(1) void begin_state(const Segment *code)
+static VG_REGPARM(1) void begin_state(Segment *code)
 {
     Actor *actor = T.frames[T.depth - 1].actor;
-    SizeT bytes = (Addr)(code->met + code->granules + 1) - (Addr)code;
-    Segment *new = VG_(malloc)("addfg.state", bytes);
-    VG_(memcpy)(new, code, bytes);
-    new->count = 0;
+    State *new = code->free;
+    if (new) code->free = *(State **)new;
+    else {
+        new = (State *)states_end;
+        states_end += code->length;
+    }
+    VG_(memset)(new, 0, code->length);
+    new->code = code;
+    new->since = NEVER;
+    if (code->granules) new->met[0] = ~0u;
+    for (UInt k = 0; k < code->sites; k++)
+        if (!code->site[k].is_store) look_again(met_of(new, code->site + k));
     new->of = actor;
     new->actor = actor->number;
     new->cells = actor->number * 0x0001000100010001ULL;
     new->first_cells = new->cells | CELL_FIRST;
-    new->site = (Site *)(new + 1);
-    new->met = (UInt *)((Addr)new + ((Addr)code->met - (Addr)code));
-    for (UInt k = 0; k < new->sites; k++) new->site[k].segment = new;
+    new->index = state_count;
     actor->state[code->at] = new;
     ROOM(states, state_count, state_room);
+    ROOM(state_places, state_count, state_places_room);
+    state_places[state_count] = 0;
     states[state_count++] = new;
 }
 
+/* A state is there no more. */
+static void free_state(State *s)
+{
+    Segment *code = s->code;
+    forget_taken(&s->taken);
+    for (UInt k = 0; k < code->sites; k++)
+        if (!code->site[k].is_store) forget_taken(&met_of(s, code->site + k)->taken);
+    *(State **)s = code->free;
+    code->free = s;
+}
+
 /* A way out that was taken in the middle of an instruction. */
-static VG_REGPARM(1) void left_there(Segment *s)
+static VG_REGPARM(1) void left_there(State *s)
 {
     s->count++;
-    steps_done += s->steps;
+    steps_done += s->code->steps;
 }
 
 /* ---- what segments hand to themselves ---- */
@@ -515,16 +593,20 @@ static void share_segments(void)
 {
     ULong thread = T.serial < 64 ? 1ULL << T.serial : 0;
     for (UInt i = 0; i < state_count && counts_unique; i++) {
-        Segment *s = states[i];
+        State *s = states[i];
+        const Segment *code = s->code;
         ULong ran = s->count - s->shared;
         if (!ran) continue;
         s->shared = s->count;
-        for (UInt k = 0; k < s->inside && !(s->threads & thread); k++) share_inside(own_flow(s), s->in[k].offset, s->in[k].size);
+        for (UInt k = 0; k < code->inside && !(s->threads & thread); k++)
+            share_inside(own_flow(s), code->in[k].offset, code->in[k].size);
         s->threads |= thread;
-        for (UInt k = 0; k < s->sites; k++) {
-            Site *site = s->site + k;
-            ULong restores = site->restores - site->restores_seen;
-            site->restores_seen = site->restores;
+        for (UInt k = 0; k < code->sites; k++) {
+            const Site *site = code->site + k;
+            if (!site->fed) continue;
+            Restores *of = restores_of(s, site);
+            ULong restores = of->times - of->seen;
+            of->seen = of->times;
             if (restores >= ran) continue;
             for (UInt b = 0; b < 64 && site->fed >> b; b++)
                 if (site->fed >> b & 1) share_inside(own_flow(s), site->offset + b, 1);
@@ -538,34 +620,38 @@ static void share_segments(void)
 static void count_all(void)
 {
     for (UInt i = 0; i < state_count; i++) {
-        Segment *s = states[i];
+        State *s = states[i];
+        Segment *code = s->code;
         ULong end = s->count + 1, runs = s->count - s->counted;
         s->counted = s->count;
-        s->code->count += runs;
+        code->count += runs;
         if (s->since != NEVER) {
             reads_over(s, end);
             s->since = end;
         }
-        if (runs && s->static_transfers) {
+        if (runs && code->static_transfers) {
             Flow *own = own_flow(s);
-            own->bytes += runs * s->static_bytes;
-            own->transfers += runs * s->static_transfers;
-            own->unique += runs * s->static_unique;
+            own->bytes += runs * code->static_bytes;
+            own->transfers += runs * code->static_transfers;
+            own->unique += runs * code->static_unique;
         }
-        function_of(s->function)->written += runs * s->stored;
-        for (UInt k = 0; k < s->sites; k++) {
-            Site *site = s->site + k;
-            if (site->register_size && site->other != NEVER) {
+        function_of(code->function)->written += runs * code->stored;
+        for (UInt k = 0; k < code->sites; k++) {
+            const Site *site = code->site + k;
+            if (site->is_store) {
+                Stored *did = stored_of(s, site);
+                ULong owned = s->count - did->other;
+                if (owned == did->owned) continue;
                 Flow *own = own_flow(s);
-                ULong owned = s->count - site->other;
-                own->bytes += (owned - site->owned) * site->register_size;
-                own->transfers += owned - site->owned;
-                site->owned = owned;
+                own->bytes += (owned - did->owned) * site->register_size;
+                own->transfers += owned - did->owned;
+                did->owned = owned;
                 continue;
             }
-            if (site->since == NEVER) continue;
-            if (end > site->since) count_taken(&site->taken, end - site->since);
-            site->since = end;
+            Met *m = met_of(s, site);
+            if (m->since == NEVER) continue;
+            if (end > m->since) count_taken(&m->taken, end - m->since);
+            m->since = end;
         }
     }
 }
@@ -587,9 +673,9 @@ static void say_rows(void)
 {
     say_begin();
     say4(1);
-    for (UInt i = 0; i < flow_room; i++) {
-        const Flow *f = flows[i];
-        if (!f || !f->bytes) continue;
+    for (UInt i = 1; i < flow_count; i++) {
+        const Flow *f = flow_at(i);
+        if (!f->bytes) continue;
         UInt place = f->place;
         if (place & REGION && region_is_stack[place & ~REGION]) place |= STACK;
         say4(f->writer == STACK_START && !(place & STACK) ? UNINITIALISED : f->writer);

@@ -22,16 +22,51 @@ typedef struct {
 /* The number of the pair of functions of two actors (sums_readers.h). */
 static UInt pair_of(UInt writer, UInt reader, UInt place);
 
-static Flow **flows;
-static UInt flow_count, flow_room;
+/* By number; the first is none. */
+static UInt flow_count = 1;
+static inline Flow *flow_at(UInt number) { return (Flow *)FLOWS_AT + number; }
+static inline UInt number_of_flow(const Flow *f) { return f - (const Flow *)FLOWS_AT; }
 
-static UInt flow_slot(UInt writer, UInt reader, UInt place)
+/* Where they are found. A slot has a part of the hash, so that most that are passed are not looked at. */
+typedef struct {
+    UInt hash, flow;
+} FlowSlot;
+
+static FlowSlot *flow_slots;
+static UInt flow_room;
+/* Those that were wanted last, by the end of their hash. Flows stay where they are, with their names. */
+#define RECENT_FLOWS (1u << 14)
+static FlowSlot recent_flow[RECENT_FLOWS];
+
+static UInt hash_of_three(UInt a, UInt b, UInt c)
 {
-    ULong h = (writer * 0x9e3779b97f4a7c15ULL) ^ (reader * 0xc2b2ae3d27d4eb4fULL) ^ (place * 0x165667b19e3779f9ULL);
-    UInt i = (h ^ h >> 32) & (flow_room - 1);
-    while (flows[i] && (flows[i]->writer != writer || flows[i]->reader != reader || flows[i]->place != place))
-        i = (i + 1) & (flow_room - 1);
-    return i;
+    ULong h = (a * 0x9e3779b97f4a7c15ULL) ^ (b * 0xc2b2ae3d27d4eb4fULL) ^ (c * 0x165667b19e3779f9ULL);
+    return h ^ h >> 32;
+}
+
+static FlowSlot *flow_slot(UInt hash, UInt writer, UInt reader, UInt place)
+{
+    for (UInt i = hash;; i++) {
+        FlowSlot *slot = flow_slots + (i & (flow_room - 1));
+        if (!slot->flow) return slot;
+        if (slot->hash != hash) continue;
+        const Flow *f = flow_at(slot->flow);
+        if (f->writer == writer && f->reader == reader && f->place == place) return slot;
+    }
+}
+
+static void more_flows(void)
+{
+    if (flow_slots) free_table(flow_slots, flow_room * sizeof *flow_slots);
+    flow_room = flow_room ? flow_room * 2 : 4096;
+    flow_slots = new_table(flow_room * sizeof *flow_slots);
+    for (UInt n = 1; n < flow_count; n++) {
+        const Flow *f = flow_at(n);
+        UInt i = hash_of_three(f->writer, f->reader, f->place);
+        FlowSlot new = { i, n };
+        while (flow_slots[i & (flow_room - 1)].flow) i++;
+        flow_slots[i & (flow_room - 1)] = new;
+    }
 }
 
 static UInt id_of(UInt number);
@@ -41,60 +76,104 @@ static Flow *flow(UInt writer, UInt reader, UInt place)
 {
     writer = id_of(writer);
     reader = id_of(reader);
-    if (flow_count * 2 >= flow_room) {
-        Flow **old = flows;
-        UInt room = flow_room;
-        flow_room = room ? room * 2 : 4096;
-        flows = VG_(calloc)("addfg.flows", flow_room, sizeof *flows);
-        for (UInt i = 0; i < room; i++)
-            if (old[i]) flows[flow_slot(old[i]->writer, old[i]->reader, old[i]->place)] = old[i];
-        if (old) VG_(free)(old);
+    UInt hash = hash_of_three(writer, reader, place);
+    FlowSlot *near = recent_flow + hash % RECENT_FLOWS;
+    Flow *f = flow_at(near->flow);
+    if (near->hash == hash && f->writer == writer && f->reader == reader && f->place == place && near->flow) return f;
+    if (flow_count * 2 >= flow_room) more_flows();
+    FlowSlot *slot = flow_slot(hash, writer, reader, place);
+    if (slot->flow) {
+        *near = *slot;
+        return flow_at(slot->flow);
     }
-    UInt i = flow_slot(writer, reader, place);
-    if (!flows[i]) {
-        Flow *f = VG_(calloc)("addfg.flow", 1, sizeof *f);
-        f->writer = writer;
-        f->reader = reader;
-        f->place = place;
-        f->pair = pair_of(writer, reader, writer == OF_PLACE ? place : 0);
-        flows[i] = f;
-        flow_count++;
-    }
-    return flows[i];
+    f = flow_at(flow_count);
+    f->writer = writer;
+    f->reader = reader;
+    f->place = place;
+    f->pair = pair_of(writer, reader, writer == OF_PLACE ? place : 0);
+    slot->hash = hash;
+    slot->flow = flow_count++;
+    *near = *slot;
+    return f;
 }
 
-/* What a read takes: rows, each with how much. */
+/* Of a flow how much. */
+typedef struct {
+    UInt flow;
+    UShort bytes, transfers;
+} One;
+
+/* What a read takes: mostly of one flow or two; others are in a table. */
+#define INLINE 2
 #define TAKEN 8
 typedef struct {
-    UInt count;
-    struct { Flow *flow; UInt bytes, transfers; } of[TAKEN];
+    UInt count, more;
+    One one[INLINE];
 } Taken;
 
-/* False: there is no room for one more. */
+/* The first is none; those that are free are a list. */
+typedef struct {
+    One one[TAKEN - INLINE];
+    UInt next;
+} More;
+
+static More *more_taken;
+static UInt more_count = 1, more_room_taken, more_free;
+
+static inline One *taken_at(const Taken *t, UInt i)
+{
+    return i < INLINE ? (One *)t->one + i : more_taken[t->more].one + i - INLINE;
+}
+
+static UInt new_more(void)
+{
+    UInt n = more_free;
+    if (n) more_free = more_taken[n].next;
+    else {
+        ROOM(more_taken, more_count, more_room_taken);
+        n = more_count++;
+    }
+    return n;
+}
+
+static void forget_taken(Taken *t)
+{
+    if (t->more) {
+        more_taken[t->more].next = more_free;
+        more_free = t->more;
+    }
+    t->count = t->more = 0;
+}
+
+/* False: there is no room for one more, or for so much. */
 static Bool take(Taken *t, Flow *f, UInt bytes, UInt transfers)
 {
-    UInt i = 0;
-    while (i < t->count && t->of[i].flow != f) i++;
-    if (i == TAKEN) {
+    UInt i = 0, number = number_of_flow(f);
+    while (i < t->count && taken_at(t, i)->flow != number) i++;
+    if (i == TAKEN || bytes > 0xffff || (i < t->count && taken_at(t, i)->bytes + bytes > 0xffff)) {
         f->bytes += bytes;
         f->transfers += transfers;
         return False;
     }
+    if (i == INLINE && !t->more) t->more = new_more();
+    One *one = taken_at(t, i);
     if (i == t->count) {
         t->count++;
-        t->of[i].flow = f;
-        t->of[i].bytes = t->of[i].transfers = 0;
+        one->flow = number;
+        one->bytes = one->transfers = 0;
     }
-    t->of[i].bytes += bytes;
-    t->of[i].transfers += transfers;
+    one->bytes += bytes;
+    one->transfers += transfers;
     return True;
 }
 
 static void count_taken(const Taken *t, ULong times)
 {
     for (UInt i = 0; i < t->count; i++) {
-        t->of[i].flow->bytes += times * t->of[i].bytes;
-        t->of[i].flow->transfers += times * t->of[i].transfers;
+        const One *one = taken_at(t, i);
+        Flow *f = flow_at(one->flow);
+        f->bytes += times * one->bytes;
+        f->transfers += times * one->transfers;
     }
 }
 
@@ -134,7 +213,7 @@ static struct {
     /* The tag of what is written now. */
     Tag own;
     /* What the actor that runs has done, by segment of its function. */
-    struct Segment_ **states;
+    struct State_ **states;
     /* The instance in the high half; the low one is such that what it has not read differs. */
     ULong key;
     /* Number of the thread, of which no two have the same. */

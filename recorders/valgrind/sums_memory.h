@@ -55,6 +55,40 @@ static Bool reserve(Addr at, ULong bytes)
     return !sr_isError(r) && sr_Res(r) == at;
 }
 
+/* Two reserved areas that are used from the bottom on: what is there stays there. */
+#define FLOWS_AT 0x3a0000000000ULL
+#define STATES_AT 0x3b0000000000ULL
+#define TABLES_AT 0x3c0000000000ULL
+#define AREA (1ULL << 37)
+
+/* The system may give large pages there: what is looked at all over has fewer misses. */
+#define LARGE (1ULL << 21)
+#define LARGE_PAGES 14
+static void large_pages(Addr at, ULong bytes) { VG_(do_syscall)(__NR_madvise, at, bytes, LARGE_PAGES, 0, 0, 0, 0, 0); }
+
+/* The first pages are small ones: few programs need more. */
+static Bool reserve_area(Addr at)
+{
+    if (!reserve(at, AREA)) return False;
+    large_pages(at + LARGE, AREA - LARGE);
+    return True;
+}
+
+/* A table of zeros. Large ones lie behind each other in an area: each is twice as large as the one before. */
+static void *new_table(ULong bytes)
+{
+    static Addr end = TABLES_AT;
+    if (bytes < LARGE || end + bytes > TABLES_AT + AREA) return VG_(calloc)("addfg.table", bytes, 1);
+    end += bytes;
+    return (void *)(end - bytes);
+}
+
+static void free_table(void *table, ULong bytes)
+{
+    if ((Addr)table < TABLES_AT || (Addr)table >= TABLES_AT + AREA) VG_(free)(table);
+    else if (reserve((Addr)table, bytes)) large_pages((Addr)table, bytes);
+}
+
 static Bool in_reach(Addr a, ULong bytes) { return a < TOP_ADDRESS && bytes <= TOP_ADDRESS - a; }
 
 static void zeros(Addr from, Addr to)
@@ -196,7 +230,7 @@ static void insert_place(UInt at, Place p)
 }
 
 /* Loads forget that these addresses are of one place (sums_code.h). */
-static void forget_place(Addr low, Addr high);
+static void forget_place(Addr low, Addr high, UInt id);
 
 /* Takes a range out of the places; `images`: from those of images, too. */
 static void cut_places(Addr low, Addr high, Bool images)
@@ -207,7 +241,7 @@ static void cut_places(Addr low, Addr high, Bool images)
             i++;
             continue;
         }
-        if (p.met) forget_place(p.low, p.high);
+        if (p.met) forget_place(p.low, p.high, p.id);
         Place behind = p;
         behind.low = high;
         if (p.low < low) places[i++].high = low;

@@ -118,19 +118,25 @@ static void forget_met(void)
 {
     UInt kept = 0;
     for (UInt i = 0; i < state_count; i++) {
-        Segment *s = states[i];
+        State *s = states[i];
         /* It has none now, or another one. */
         if (s->of->number != s->actor) {
-            VG_(free)(s);
+            free_state(s);
             continue;
         }
+        s->index = kept;
+        state_places[kept] = s->places = 0;
         states[kept++] = s;
-        s->own = NULL;
+        s->own = 0;
         s->since = NEVER;
-        if (s->granules) s->met[0] = ~0u;
-        for (UInt k = 0; k < s->sites; k++) {
-            s->site[k].taken.count = 0;
-            look_again(s->site + k);
+        if (s->code->granules) s->met[0] = ~0u;
+        for (UInt k = 0; k < s->code->sites; k++) {
+            const Site *site = s->code->site + k;
+            if (site->is_store) stored_of(s, site)->flow = 0;
+            else {
+                met_of(s, site)->taken.count = 0;
+                look_again(met_of(s, site));
+            }
         }
     }
     state_count = kept;

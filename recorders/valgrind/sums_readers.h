@@ -35,14 +35,16 @@ static Readers *readers_at(ULong at, Bool make)
         Readers *old = readers_of;
         UInt room = readers_room;
         readers_room = room ? room * 2 : 1024;
-        readers_of = VG_(calloc)("addfg.readers", readers_room, sizeof *readers_of);
+        readers_of = new_table(readers_room * sizeof *readers_of);
         readers_used = 0;
         for (UInt i = 0; i < room; i++)
             if (old[i].first) *readers_at(old[i].at, True) = old[i];
-        if (old) VG_(free)(old);
+        if (old) free_table(old, room * sizeof *old);
     }
     if (!readers_room) return NULL;
-    UInt i = (at * 0x9e3779b97f4a7c15ULL) >> 32 & (readers_room - 1);
+    /* Lists of memory that lies together do so, too; those of registers have numbers of one after the other. */
+    ULong k = at >> 63 ? at : at >> 3;
+    UInt i = ((k >> 2) * 0x9e3779b97f4a7c15ULL >> 32 << 2 | (k & 3)) & (readers_room - 1);
     while (readers_of[i].at && readers_of[i].at != at) i = (i + 1) & (readers_room - 1);
     if (!readers_of[i].at) {
         if (!make) return NULL;
@@ -171,9 +173,10 @@ static UInt pair_of(UInt writer, UInt reader, UInt place)
     return counted(&pairs, function_behind(writer), function_behind(reader), place, True)->id;
 }
 
+/* Four that lie behind each other are so there, too. */
 static ULong shared_slot(ULong key)
 {
-    ULong h = key * 0x9e3779b97f4a7c15ULL, i = (h ^ h >> 29) & (shared_room - 1);
+    ULong h = (key >> 2) * 0x9e3779b97f4a7c15ULL, i = ((h ^ h >> 29) << 2 | (key & 3)) & (shared_room - 1);
     while (shared[i].key && shared[i].key != key) i = (i + 1) & (shared_room - 1);
     return i;
 }
@@ -183,10 +186,10 @@ static void more_shared(void)
     Shared *old = shared;
     ULong room = shared_room;
     shared_room = room ? room * 2 : 1 << 12;
-    shared = VG_(calloc)("addfg.shared", shared_room, sizeof *shared);
+    shared = new_table(shared_room * sizeof *shared);
     for (ULong i = 0; i < room; i++)
         if (old[i].key) shared[shared_slot(old[i].key)] = old[i];
-    if (old) VG_(free)(old);
+    if (old) free_table(old, room * sizeof *old);
 }
 
 static inline UInt bits_in(UInt byte)
@@ -196,8 +199,23 @@ static inline UInt bits_in(UInt byte)
     return (byte + (byte >> 4)) & 15;
 }
 
+/* A cache of what pairs share: bytes in the low eight bits, the address's upper ones, the pair. Its lower ones are in the
+ * number, crossed with the pair's. What is shared stays so: an entry is never wrong. */
+#define RECENT (1u << 16)
+static ULong recent[RECENT];
+
+/* `last`: what `pair_at` has there. */
 static void share_more(Flow *f, UInt *last, Addr a, UInt bytes)
 {
+    ULong *entry = NULL, wanted = (ULong)f->pair << 40 | a >> 5 << 8;
+    if (f->pair < 1 << 24) {
+        entry = recent + ((a >> 3 ^ f->pair * 0x9e3779b1u >> 12) & (RECENT - 1));
+        if ((*entry ^ wanted) >> 8) *entry = 0;
+        else if (!(bytes & ~*entry & 0xff)) {
+            *last = f->pair << 8 | (*entry & 0xff);
+            return;
+        }
+    }
     if (shared_used * 2 >= shared_room) more_shared();
     ULong key = (ULong)f->pair << 32 | a / 64, i = shared_slot(key);
     UInt at = a & 56;
@@ -207,7 +225,10 @@ static void share_more(Flow *f, UInt *last, Addr a, UInt bytes)
     }
     f->addresses += bits_in(bytes & ~(UInt)(shared[i].bytes >> at) & 0xff);
     shared[i].bytes |= (ULong)bytes << at;
-    if (f->pair < 1 << 24) *last = f->pair << 8 | ((UInt)(shared[i].bytes >> at) & 0xff);
+    if (!entry) return;
+    UInt now = (UInt)(shared[i].bytes >> at) & 0xff;
+    *entry = wanted | now;
+    *last = f->pair << 8 | now;
 }
 
 /* A pair shares some of the eight bytes that an address lies in. */
@@ -276,8 +297,10 @@ static Flow *flow_from(UInt writer, UInt reader, Flow *hint, const Taken *met)
 {
     UInt id = id_of(writer);
     if (hint && hint->writer == id) return hint;
-    for (UInt i = 0; met && i < met->count; i++)
-        if (met->of[i].flow->writer == id) return met->of[i].flow;
+    for (UInt i = 0; met && i < met->count; i++) {
+        Flow *f = flow_at(taken_at(met, i)->flow);
+        if (f->writer == id) return f;
+    }
     return flow(writer, reader, 0);
 }
 

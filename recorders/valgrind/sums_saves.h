@@ -231,9 +231,11 @@ static void read_now(UInt offset, UInt size, UInt reader)
 {
     Parts p = { 0 };
     read_held(&p, offset, size);
-    Taken t = { 0 };
-    take_parts(&t, &p, reader);
-    count_taken(&t, 1);
+    for (UInt i = 0; i < p.count; i++) {
+        Flow *f = flow(p.of[i].function ? p.of[i].function : INITIAL, reader, 0);
+        f->bytes += p.of[i].bytes;
+        f->transfers++;
+    }
     read_registers(offset, size, reader, NULL);
 }
 

@@ -64,6 +64,8 @@ typedef struct {
     /* Control has arrived in this function. */
     Bool arrives_done;
     UInt function;
+    /* `T.key`, `T.own` and `T.states` of that; NULL: not loaded yet. */
+    IRExpr *key, *own, *states;
 } Sums;
 
 /* ---- VEX ---- */
@@ -88,6 +90,11 @@ static void store64(Sums *z, const void *at, IRExpr *value)
     addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, number((ULong)(Addr)at), value));
 }
 
+/* They change only where control arrives. */
+static IRExpr *key(Sums *z) { return z->key ? z->key : (z->key = load64(z, &T.key)); }
+static IRExpr *own(Sums *z) { return z->own ? z->own : (z->own = load64(z, &T.own)); }
+static IRExpr *states_here(Sums *z) { return z->states ? z->states : (z->states = load64(z, &T.states)); }
+
 static IRExpr *or_to(Sums *z, IRExpr *a, IRExpr *b) { return a ? binop(z, Iop_Or64, a, b) : b; }
 
 static IRExpr *widened(Sums *z, IRType type, IRExpr *e)
@@ -110,15 +117,15 @@ static void call_if(Sums *z, IRExpr *differs, const HChar *name, void *function,
 
 static IRExpr *load_at(Sums *z, IRExpr *address) { return atom(z, IRExpr_Load(Iend_LE, Ity_I64, address)); }
 
-/* What is there of a segment, in the state of the actor that runs. */
-static IRExpr *in_state(Sums *z, const Plan *p, const void *at)
+/* What is there in the state of the actor that runs. */
+static IRExpr *in_state(Sums *z, const Plan *p, SizeT at)
 {
-    return binop(z, Iop_Add64, p->state, number((Addr)at - (Addr)p->segment));
+    return at ? binop(z, Iop_Add64, p->state, number(at)) : p->state;
 }
 
 static void count_run(Sums *z, const Plan *p)
 {
-    IRExpr *at = in_state(z, p, &p->segment->count);
+    IRExpr *at = in_state(z, p, offsetof(State, count));
     addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, at, binop(z, Iop_Add64, load_at(z, at), number(1))));
 }
 
@@ -315,32 +322,25 @@ static Segment *new_segment(void)
     s->static_unique = hear4();
     s->stored = hear4();
     s->inside = hear4();
-    s->in = VG_(calloc)("addfg.segment", s->inside + 1, sizeof *s->in);
+    if (s->inside) s->in = VG_(calloc)("addfg.segment", s->inside, sizeof *s->in);
     for (UInt i = 0; i < s->inside; i++) {
         s->in[i].offset = hear4();
         s->in[i].size = hear4();
     }
-    s->since = NEVER;
     return s;
 }
 
 static void refresh_states(void);
 
-/* Puts the arrays of a segment behind it, and makes room for it in the actors of its function. */
-static Segment *place_segment(Segment *s)
+/* Makes room for a segment in the actors of its function. */
+static void place_segment(Segment *s)
 {
-    SizeT sites = s->site_room * sizeof(Site), met = (s->granules + 1) * sizeof(UInt);
-    s = VG_(realloc)("addfg.segment", s, sizeof *s + sites + met);
-    VG_(memset)(s + 1, 0, sites + met);
-    s->site = (Site *)(s + 1);
-    s->met = (UInt *)((Addr)s->site + sites);
-    if (s->granules) s->met[0] = ~0u;
-    s->code = s;
+    if (s->site_room) s->site = VG_(calloc)("addfg.segment", s->site_room, sizeof *s->site);
+    s->length = (sizeof(State) + s->granules * sizeof(UInt) + 7) & ~7u;
     Function *f = function_of(s->function);
     s->at = f->segments++;
-    segments[segment_count - 1] = s;
     UInt had = f->segment_room;
-    if (s->at < had) return s;
+    if (s->at < had) return;
     f->segment_room = had * 2 + 16;
     for (Actor *a = f->actors; a; a = a->next) {
         if (!a->state) continue;
@@ -348,7 +348,6 @@ static Segment *place_segment(Segment *s)
         VG_(memset)(a->state + had, 0, (f->segment_room + 1 - had) * sizeof *a->state);
     }
     refresh_states();
-    return s;
 }
 
 static void hear_segment(Plan *p)
@@ -382,7 +381,7 @@ static void hear_segment(Plan *p)
             note_granules(s, t->offset, t->register_size);
         } else if (t->kind >= 2) s->site_room++;
     }
-    p->segment = place_segment(s);
+    place_segment(s);
 }
 
 static void hear_code(Sums *z, Code *code)
@@ -413,11 +412,9 @@ static void forget_plans(Sums *z)
 
 /* ---- who has read what ---- */
 
-/* Not 0: the instance has not read all of these bytes of a granule. */
-static IRExpr *unread_granule(Sums *z, UInt g, UInt bytes)
-{
-    return binop(z, Iop_And64, binop(z, Iop_Xor64, load64(z, T.reader + g), load64(z, &T.key)), number(READER_BITS | bytes));
-}
+/* What of a granule the instance has not read, among other bits. */
+static IRExpr *unread_in(Sums *z, UInt g) { return binop(z, Iop_Xor64, load64(z, T.reader + g), key(z)); }
+static IRExpr *of_bytes(Sums *z, IRExpr *unread, UInt bytes) { return binop(z, Iop_And64, unread, number(READER_BITS | bytes)); }
 
 /* The bytes of an access of less than eight, of the eight that it begins in and those behind. */
 static IRExpr *bytes_here(Sums *z, IRExpr *low, UInt size)
@@ -429,17 +426,17 @@ static IRExpr *bytes_here(Sums *z, IRExpr *low, UInt size)
 /* Not 0: the instance has not read all that is read there, or it lies so that this is not known here. */
 static IRExpr *unread_memory(Sums *z, IRExpr *address, UInt size)
 {
-    IRExpr *low = binop(z, Iop_And64, address, number(7)), *key = load64(z, &T.key), *unread = NULL;
+    IRExpr *low = binop(z, Iop_And64, address, number(7)), *unread = NULL;
     IRExpr *at = binop(z, Iop_Add64, address, number(READERS_AT));
     if (size < 8) {
-        IRExpr *e = binop(z, Iop_Xor64, load_at(z, binop(z, Iop_Sub64, at, low)), key);
+        IRExpr *e = binop(z, Iop_Xor64, load_at(z, binop(z, Iop_Sub64, at, low)), key(z));
         return binop(z, Iop_And64, e, binop(z, Iop_Or64, bytes_here(z, low, size), number(READER_BITS)));
     }
     for (UInt k = 0; k < size; k += 8) {
         IRExpr *e = load_at(z, k ? binop(z, Iop_Add64, at, number(k)) : at);
-        unread = or_to(z, unread, binop(z, Iop_And64, binop(z, Iop_Xor64, e, key), number(READER_BITS | 0xff)));
+        unread = or_to(z, unread, binop(z, Iop_Xor64, e, key(z)));
     }
-    return or_to(z, unread, low);
+    return or_to(z, of_bytes(z, unread, 0xff), low);
 }
 
 /* What is stored nobody has read. */
@@ -473,7 +470,7 @@ static void write_unread(Sums *z, UInt g, UInt bytes, UInt seen)
     if (seen) e = binop(z, Iop_Or64, e, number(seen));
     store64(z, T.reader + g, e);
     if (!seen) return;
-    IRExpr *other = binop(z, Iop_Shr64, binop(z, Iop_Xor64, e, load64(z, &T.key)), IRExpr_Const(IRConst_U8(32)));
+    IRExpr *other = binop(z, Iop_Shr64, binop(z, Iop_Xor64, e, key(z)), IRExpr_Const(IRConst_U8(32)));
     call_if(z, other, "seen_other", &seen_other, 2, mkIRExprVec_2(number(g), number(seen)));
 }
 
@@ -481,7 +478,7 @@ static void write_whole(Sums *z, UInt g, UInt seen)
 {
     if (!counts_unique) return;
     IRExpr *e = number(0);
-    if (seen) e = binop(z, Iop_Or64, binop(z, Iop_And64, load64(z, &T.key), number(READER_BITS)), number(seen));
+    if (seen) e = binop(z, Iop_Or64, binop(z, Iop_And64, key(z), number(READER_BITS)), number(seen));
     store64(z, T.reader + g, e);
 }
 
@@ -497,10 +494,13 @@ static void arrive_here(Sums *z, const Segment *s, Addr address)
 static void begin_plan(Sums *z, Plan *p, Addr address)
 {
     const Segment *s = p->segment;
-    if (!z->arrives_done || z->function != s->function) arrive_here(z, s, address);
+    if (!z->arrives_done || z->function != s->function) {
+        arrive_here(z, s, address);
+        z->key = z->own = z->states = NULL;
+    }
     z->arrives_done = True;
     z->function = s->function;
-    IRExpr *at = binop(z, Iop_Add64, load64(z, &T.states), number(s->at * sizeof(Segment *)));
+    IRExpr *at = binop(z, Iop_Add64, states_here(z), number(s->at * sizeof(State *)));
     IRExpr *known = load_at(z, at);
     IRTemp none = sums_assign(z, Ity_I1, IRExpr_Binop(Iop_CmpEQ64, known, number(0)));
     IRDirty *d = unsafeIRDirty_0_N(1, "begin_state", VG_(fnptr_to_fnentry)(&begin_state), mkIRExprVec_1(number((ULong)(Addr)s)));
@@ -521,12 +521,20 @@ static void begin_segment(Sums *z)
     if (!s->granules) return;
     IRExpr *differs = NULL;
     for (UInt i = 0; i < s->granules; i++) {
-        IRExpr *met = half(z, IRExpr_Load(Iend_LE, Ity_I32, in_state(z, p, s->met + i)));
+        IRExpr *met = half(z, IRExpr_Load(Iend_LE, Ity_I32, in_state(z, p, offsetof(State, met) + i * sizeof(UInt))));
         IRExpr *changed = half(z, IRExpr_Binop(Iop_Xor32, load32(z, &T.tag[s->granule[i]]), met));
         differs = differs ? half(z, IRExpr_Binop(Iop_Or32, differs, changed)) : changed;
     }
     IRExpr *either = atom(z, IRExpr_Unop(Iop_32Uto64, differs));
-    for (UInt i = 0; i < s->granules && counts_unique; i++) either = or_to(z, either, unread_granule(z, s->granule[i], s->bytes[i]));
+    /* Those of which the same bytes are read at once. */
+    for (UInt i = 0; i < s->granules && counts_unique; i++) {
+        IRExpr *unread = NULL;
+        UInt before = 0;
+        while (before < i && s->bytes[before] != s->bytes[i]) before++;
+        for (UInt k = i; before == i && k < s->granules; k++)
+            if (s->bytes[k] == s->bytes[i]) unread = or_to(z, unread, unread_in(z, s->granule[k]));
+        if (unread) either = or_to(z, either, of_bytes(z, unread, s->bytes[i]));
+    }
     call_if(z, either, "registers_met", &registers_met, 1, mkIRExprVec_1(p->state));
 }
 
@@ -568,11 +576,9 @@ static void write_register(Sums *z, IRExpr *own, const Told *t, UInt like)
 static void end_segment(Sums *z)
 {
     Plan *p = z->plan + z->at_plan;
-    IRExpr *own = NULL;
     for (UInt i = 0; i < p->count; i++) {
         const Told *t = p->told + i;
         if (t->kind != 1 || t->more) continue;
-        if (!own) own = load64(z, &T.own);
         UInt like = 0;
         for (UInt k = 0; k < i; k++) {
             const Told *w = p->told + k;
@@ -582,7 +588,7 @@ static void end_segment(Sums *z)
             /* Another write has taken what is between: the first bytes of the next eight. */
             else if (last % 8 == 7 && last / 8 + 1 == t->offset / 8 && last - w->offset >= 7) like = LIKE_BEFORE;
         }
-        write_register(z, own, t, like);
+        write_register(z, own(z), t, like);
     }
 }
 
@@ -674,18 +680,19 @@ static void sums_behind(Sums *z, Int statement)
 static Site *new_site(Segment *s, const Told *t)
 {
     Site *site = s->site + s->sites++;
-    site->segment = s;
     site->size = t->size;
     site->stack_relative = t->stack_relative;
     site->fed_bytes = t->fed_bytes;
     site->fed_transfers = t->fed_transfers;
     site->fed = t->kind == 2 ? bytes_of(t) : 0;
-    site->other = t->kind == 3 ? 0 : NEVER;
+    site->is_store = t->kind == 3;
     if (t->offset != ~0u) {
         site->offset = t->offset;
         site->register_size = t->register_size;
     }
-    look_again(site);
+    site->at = s->length;
+    if (site->is_store) s->length += sizeof(Stored);
+    else s->length += sizeof(Met) + cells_length(site) + (site->fed ? sizeof(Restores) : 0);
     return site;
 }
 
@@ -704,29 +711,29 @@ static void sums_load(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *
     /* What it loads the register has, unless that is restored. */
     for (UInt i = 0; i < p->count; i++) {
         const Told *w = p->told + i;
-        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, load64(z, &T.own), w, 0);
+        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, own(z), w, 0);
     }
-    IRExpr **args = mkIRExprVec_2(in_state(z, p, site), address);
+    IRExpr **args = mkIRExprVec_3(number((Addr)site), p->state, address);
     if (guard) {
-        IRDirty *d = unsafeIRDirty_0_N(2, "load_once", VG_(fnptr_to_fnentry)(&load_once), args);
+        IRDirty *d = unsafeIRDirty_0_N(3, "load_once", VG_(fnptr_to_fnentry)(&load_once), args);
         d->guard = guard;
         addStmtToIRSB(z->out, IRStmt_Dirty(d));
         return;
     }
     Bool simple = t->size <= 32 && !(t->size & (t->size - 1));
-    if (!simple) return call_if(z, NULL, "load_met", &load_met, 2, args);
+    if (!simple) return call_if(z, NULL, "load_met", &load_met, 3, args);
     IRExpr *cells = cells_of(z, address), *differs = NULL;
     for (UInt at = 0; at < 2 * t->size; at += 8) {
         IRType type = cells_type(2 * t->size);
         IRExpr *now = widened(z, type, IRExpr_Load(Iend_LE, type, offset_by(z, cells, at)));
-        IRExpr *met = widened(z, type, IRExpr_Load(Iend_LE, type, in_state(z, p, (UChar *)site->cells + at)));
+        IRExpr *met = widened(z, type, IRExpr_Load(Iend_LE, type, in_state(z, p, site->at + offsetof(Met, cells) + at)));
         differs = or_to(z, differs, binop(z, Iop_Xor64, now, met));
     }
-    IRExpr *from = binop(z, Iop_Sub64, address, load_at(z, in_state(z, p, &site->low)));
-    IRTemp outside = sums_assign(z, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, load_at(z, in_state(z, p, &site->reach)), from));
+    IRExpr *from = binop(z, Iop_Sub64, address, load_at(z, in_state(z, p, site->at + offsetof(Met, low))));
+    IRTemp outside = sums_assign(z, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, load_at(z, in_state(z, p, site->at + offsetof(Met, reach))), from));
     IRExpr *either = or_to(z, differs, atom(z, IRExpr_Unop(Iop_1Uto64, IRExpr_RdTmp(outside))));
     if (counts_unique) either = or_to(z, either, unread_memory(z, address, t->size));
-    call_if(z, either, "load_met", &load_met, 2, args);
+    call_if(z, either, "load_met", &load_met, 3, args);
 }
 
 static void plain_store(Sums *z, Plan *p, IRExpr *address, UInt size, IRExpr *guard)
@@ -734,7 +741,7 @@ static void plain_store(Sums *z, Plan *p, IRExpr *address, UInt size, IRExpr *gu
     Segment *s = p->segment;
     Bool simple = size <= 32 && !(size & (size - 1)) && !guard;
     if (!simple) {
-        IRExpr *actor = widened(z, Ity_I32, IRExpr_Load(Iend_LE, Ity_I32, in_state(z, p, &s->actor)));
+        IRExpr *actor = widened(z, Ity_I32, IRExpr_Load(Iend_LE, Ity_I32, in_state(z, p, offsetof(State, actor))));
         IRExpr **args = mkIRExprVec_3(address, number(size), actor);
         if (!guard) return call_if(z, NULL, "store_any", &store_any, 3, args);
         /* Only what was stored was written. */
@@ -751,7 +758,7 @@ static void plain_store(Sums *z, Plan *p, IRExpr *address, UInt size, IRExpr *gu
     call_if(z, splits, "store_split", &store_split, 2, mkIRExprVec_2(address, number(size)));
     for (UInt at = 0; at < 2 * size; at += 8) {
         IRType type = cells_type(2 * size);
-        IRTemp value = sums_assign(z, type, IRExpr_Load(Iend_LE, type, in_state(z, p, at ? &s->cells : &s->first_cells)));
+        IRTemp value = sums_assign(z, type, IRExpr_Load(Iend_LE, type, in_state(z, p, at ? offsetof(State, cells) : offsetof(State, first_cells))));
         addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, offset_by(z, cells, at), IRExpr_RdTmp(value)));
     }
     store_unread(z, address, size);
@@ -763,14 +770,14 @@ static void sums_store(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr 
     if (t->offset == ~0u) return;
     if (guard) return problem(GUARDED_SAVES);
     Site *site = new_site(p->segment, t);
-    IRExpr *own = load64(z, &T.own), *differs = NULL;
+    IRExpr *differs = NULL;
     for (UInt g = t->offset / 8; g <= (t->offset + t->register_size - 1) / 8; g++) {
-        IRExpr *wanted = g == t->offset / 8 ? own : binop(z, Iop_Or64, own, number(TAG_BEHIND));
+        IRExpr *wanted = g == t->offset / 8 ? own(z) : binop(z, Iop_Or64, own(z), number(TAG_BEHIND));
         differs = or_to(z, differs, binop(z, Iop_Xor64, load64(z, &T.tag[g]), wanted));
         UInt bytes = bytes_in(g * 8, t->offset, t->offset + t->register_size);
-        if (counts_unique) differs = or_to(z, differs, unread_granule(z, g, bytes));
+        if (counts_unique) differs = or_to(z, differs, of_bytes(z, unread_in(z, g), bytes));
     }
-    call_if(z, differs, "store_register", &store_register, 2, mkIRExprVec_2(in_state(z, p, site), address));
+    call_if(z, differs, "store_register", &store_register, 3, mkIRExprVec_3(number((Addr)site), p->state, address));
 }
 
 /* The next access is made. */
