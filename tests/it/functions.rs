@@ -171,3 +171,36 @@ fn arguments_that_mean_nothing_are_told() {
         assert!(said(&output).contains(text), "{sql}: {}", said(&output));
     }
 }
+
+/// Of a run that is too long to make rows for a statement, these views read the chunks.
+#[test]
+fn views_of_long_runs_read_the_chunks() {
+    if !have("valgrind") || !have("gcc") {
+        return skipped("views of long runs: needs valgrind and gcc");
+    }
+    let scratch = Scratch::new("functions-long");
+    let (source, program, db) =
+        (scratch.path("long.c"), scratch.path("long"), scratch.path("long.duckdb"));
+    let text = "static volatile int cell;
+                static int next(int i) { return i + 1; }
+                static void writes(int n) { for (int i = 0; i < n; i = next(i)) cell = i; }
+                int main(void) { writes(3000000); return 0; }";
+    std::fs::write(&source, text).expect("writes");
+    make("gcc", &source, &["-g", "-O1", "-fno-inline", "-static"], &program);
+    ok(&["record", "-q", "-o", utf8(&db), "--", utf8(&program)]);
+    let number = |sql: &str| rows(&db, sql)[0].clone();
+    let steps = number("SELECT max(last_seq) FROM run_chunk");
+    assert!(steps.parse::<u64>().unwrap() > 20_000_000, "{steps}");
+    assert_eq!(number("SELECT count(*) FROM opcode_line"), steps);
+    let written =
+        "SELECT count(*) AS n FROM data_access WHERE space = 'memory' AND is_write AND size = 4
+                   GROUP BY address ORDER BY n DESC LIMIT 1";
+    assert_eq!(number(written), "3000000");
+    // Each `i` is read by what makes the next one.
+    let reads = "SELECT count(*) FROM communication JOIN opcode_line ON seq = read_seq
+                 JOIN instruction USING (instruction_id) JOIN function_symbol f USING (function_id)
+                 WHERE f.name = 'next' AND space = 'register' AND bytes = 4";
+    assert_eq!(number(reads), "3000000");
+    let output = addfg(&["sql", utf8(&db), "FROM block_run"]);
+    assert!(said(&output).contains("`block_run` has no rows here"), "{}", said(&output));
+}
