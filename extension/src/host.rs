@@ -8,7 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A connection to the databases of DuckDB's process.
 #[derive(Clone)]
-pub struct Host(Arc<Mutex<Open>>);
+pub struct Host {
+    open: Arc<Mutex<Open>>,
+    /// The database that was open first, in quotes.
+    first: String,
+}
 
 struct Open {
     connection: ffi::duckdb_connection,
@@ -28,15 +32,23 @@ impl Host {
         if unsafe { ffi::duckdb_connect(database, &mut connection) } != ffi::DuckDBSuccess {
             return Err("DuckDB gives no connection".into());
         }
-        let host = Host(Arc::new(Mutex::new(Open { connection, database: String::new() })));
-        Ok(host)
+        let mut first = None;
+        let mut take = |mut block: Block| first = block.columns.pop();
+        query(connection, "SELECT current_database()", &[], &[Kind::Varchar], &mut take)?;
+        let Some(Cells::Varchar(names)) = first.map(|column| column.cells) else {
+            return Err("DuckDB has no database open".into());
+        };
+        let first = quoted(&names[0]);
+        let open = Open { connection, database: first.clone() };
+        Ok(Host { open: Arc::new(Mutex::new(open)), first })
     }
 
-    /// Databases that addfg made, the first one where none is named otherwise.
+    /// Databases of addfg that are there.
     fn databases(&self) -> Result<Vec<String>, Error> {
         let sql = "SELECT t.database_name FROM duckdb_tables() t WHERE t.table_name = 'run_chunk' AND NOT t.temporary
                    ORDER BY t.database_oid";
-        let asked = Of { host: self.clone(), database: None };
+        // The one that was asked last may be detached since: then DuckDB runs nothing there.
+        let asked = Of { host: self.clone(), database: self.first.clone() };
         let found = all(&asked, sql, &[Kind::Varchar])?;
         let names = found.columns.into_iter().next().map(|column| column.cells);
         let Some(Cells::Varchar(names)) = names else { return Ok(Vec::new()) };
@@ -52,6 +64,9 @@ impl Sources for Host {
             Some(name) => {
                 return Err(format!("database {name} is not attached, or not of addfg").into());
             }
+            None if known.iter().any(|known| quoted(known) == self.first) => {
+                return Ok(Arc::new(Of { host: self.clone(), database: self.first.clone() }));
+            }
             None => match &known[..] {
                 [] => return Err("no database of addfg is open here: open or ATTACH one".into()),
                 [one] => one.clone(),
@@ -61,8 +76,7 @@ impl Sources for Host {
                 }
             },
         };
-        let quoted = format!("\"{}\"", name.replace('"', "\"\""));
-        Ok(Arc::new(Of { host: self.clone(), database: Some(quoted) }))
+        Ok(Arc::new(Of { host: self.clone(), database: quoted(&name) }))
     }
 
     fn prepare(&self) -> Result<(), Error> {
@@ -70,11 +84,15 @@ impl Sources for Host {
     }
 }
 
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 /// One of the databases.
 struct Of {
     host: Host,
-    /// In quotes; None: any.
-    database: Option<String>,
+    /// In quotes.
+    database: String,
 }
 
 impl Source for Of {
@@ -85,13 +103,11 @@ impl Source for Of {
         kinds: &[Kind],
         take: &mut dyn FnMut(Block),
     ) -> duckdb::Result<()> {
-        let mut open = self.host.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(database) =
-            self.database.as_ref().filter(|database| **database != open.database)
-        {
+        let mut open = self.host.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.database != open.database {
             let mut none = |_: Block| ();
-            query(open.connection, &format!("USE {database}"), &[], &[], &mut none)?;
-            open.database.clone_from(database);
+            query(open.connection, &format!("USE {}", self.database), &[], &[], &mut none)?;
+            open.database.clone_from(&self.database);
         }
         query(open.connection, sql, numbers, kinds, take)
     }

@@ -20,24 +20,33 @@ def extension():
     return None
 
 
+def connect(path):
+    """A connection that reads, with the extension where it is there and DuckDB takes it: it has no signature of DuckDB's makers."""
+    loaded = extension()
+    if loaded:
+        try:
+            connection = duckdb.connect(path, read_only=True, config={"allow_unsigned_extensions": "true"})
+            connection.load_extension(str(loaded))
+            return connection
+        except duckdb.Error:
+            # The file is open with other settings already, or the extension is of another machine.
+            pass
+    return duckdb.connect(path, read_only=True)
+
+
 class Database(Asks):
     """What `addfg build` or `addfg record` made, opened for reading. Named queries are methods."""
 
     def __init__(self, path):
         if not Path(path).is_file():
             raise FileNotFoundError(f"{path}: no such database; addfg build makes one")
-        # The extension has no signature of DuckDB's makers.
-        loaded = extension()
-        config = {"allow_unsigned_extensions": "true"} if loaded else {}
-        self.connection = duckdb.connect(str(path), read_only=True, config=config)
-        if loaded:
-            self.connection.load_extension(str(loaded))
+        self.connection = connect(str(path))
 
     def _by_chunks(self, function, *values):
         try:
             return self.sql(f"FROM {function}({', '.join('?' * len(values))})", values)
         except duckdb.CatalogException as error:
-            raise RuntimeError("addfg.duckdb_extension is not there: ADDFG_EXTENSION names it, extension/build.sh makes it") from error
+            raise RuntimeError("addfg.duckdb_extension is not loaded: ADDFG_EXTENSION names it, extension/build.sh makes it") from error
 
     def steps_between(self, first=None, last=None):
         """Steps of a run of any length, as `opcode_line` has them."""

@@ -6,6 +6,7 @@ use crate::store::chunk::{ChunkError, Runs, unpack};
 use crate::store::pieces;
 use crate::store::source::{Block, Cells, Column, Kind, Source, all};
 use std::borrow::Cow;
+use std::ops::Range;
 
 pub(super) static STEPS: Function = Function {
     name: "addfg_steps",
@@ -131,7 +132,7 @@ impl Blocks {
     }
 
     /// Its rows.
-    fn of(&self, block: u32) -> std::ops::Range<usize> {
+    fn of(&self, block: u32) -> Range<usize> {
         let block = block as usize;
         match (self.at.get(block), self.at.get(block + 1)) {
             (Some(from), Some(to)) => *from..*to,
@@ -173,6 +174,21 @@ struct Low {
     function: &'static Function,
 }
 
+impl Low {
+    /// Whether a run has the steps, and the addresses, of its block.
+    fn fits(&self, runs: &Runs, run: usize, rows: Range<usize>) -> bool {
+        let integers = |at: usize| self.blocks.integers(at).get(rows.clone()).unwrap_or(&[]);
+        if self.function.name == STEPS.name {
+            let (next, all) = (runs.start.get(run + 1), integers(1));
+            let all_fit = |next: &u64| next - runs.start[run] == all.len() as u64;
+            return !all.is_empty() && next.is_none_or(all_fit);
+        }
+        let is_memory = self.blocks.flags(4).get(rows.clone()).unwrap_or(&[]);
+        let accesses = is_memory.iter().filter(|is_memory| **is_memory).count();
+        runs.addresses(run).len() == accesses
+    }
+}
+
 impl Rows for Low {
     fn parts(&self) -> usize {
         self.chunks.len()
@@ -205,6 +221,11 @@ impl Worker for Chunks<'_> {
         let steps = blocks.integers(1);
         for run in 0..runs.start.len() {
             let (start, all) = (runs.start[run], blocks.of(runs.block[run]));
+            if !self.0.fits(&runs, run, all.clone()) {
+                return Err(
+                    damaged(ChunkError::Damaged("a run that its block does not fit")).into()
+                );
+            }
             let whole = all.end > all.start
                 && start + steps[all.start] as u64 >= *first
                 && start + steps[all.end - 1] as u64 <= *last;

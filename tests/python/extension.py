@@ -63,7 +63,13 @@ refused(none, "FROM addfg_steps(1, 2)", "which one?")
 for name in ("one", "the other", "one"):
     assert none.execute(f"SELECT count(*) FROM addfg_steps(1, 9, database := '{name}')").fetchone() == (9,)
 refused(none, "FROM addfg_steps(1, 2, database := 'third')", "third")
+# The one that was asked last may go.
+none.execute("DETACH one")
+assert none.execute("SELECT count(*) FROM addfg_steps(1, 9)").fetchone() == (9,)
+none.execute(f"ATTACH '{packed}' AS one (READ_ONLY)")
 # In a statement that joins two of them, in several threads.
 both = "SELECT count(*) FROM addfg_accesses(1, 100000, database := 'one') a JOIN addfg_accesses(1, 100000, database := 'the other') b USING (seq, ordinal)"
 assert none.execute(both).fetchone() == rows.execute("SELECT count(*) FROM data_access WHERE seq <= 100000").fetchone()
+asked.execute(f"ATTACH '{packed}' AS more (READ_ONLY)")
+assert asked.execute("SELECT count(*) FROM addfg_steps(1, 9)").fetchone() == (9,)
 print(duckdb.__version__, "ok")

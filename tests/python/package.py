@@ -91,6 +91,16 @@ def main():
     total = sum(edge.get("bytes", 0) for _, _, edge in graph.edges(data=True))
     assert total == int(run.sql("SELECT sum(bytes)::BIGINT AS n FROM function_edge_folded").n[0])
     assert addfg.graphs.flows(graph).number_of_edges() > 10
+    if os.environ.get("ADDFG_EXTENSION"):
+        assert list(run.steps_between(1, 5).seq) == [1, 2, 3, 4, 5]
+        assert len(run.accesses_between(1, 5)) == len(run.sql("FROM accesses(1, 5)"))
+        assert len(run.communications()) == run.sql("SELECT count(*) AS n FROM communication").n[0]
+        assert len(run.function_calls("main")) == 1
+    else:
+        try:
+            run.steps_between(1, 5)
+        except RuntimeError as error:
+            assert "ADDFG_EXTENSION" in str(error), error
     for wrong, error in [
         (lambda: run.hot_edges(1, "all", 2), TypeError), (lambda: run.hot_edges(1, "some"), ValueError), (lambda: lake.growth(measure="byte"), ValueError), (lambda: lake.nonsense, AttributeError),
         (lambda: run.writers_of("nonsense"), KeyError), (lambda: lake.changed("version"), TypeError), (lambda: addfg.open("no.duckdb"), FileNotFoundError),
