@@ -2,7 +2,7 @@
 
 use super::{Error, Graph, Selection};
 use crate::render::value;
-use crate::scan;
+use crate::scan::{self, Beside};
 use crate::store::catalog::own_macros;
 use crate::store::open::{Opening, open_as};
 use crate::store::statement::{Gives, Parser};
@@ -15,6 +15,8 @@ use std::path::Path;
 /// `docs/schema.md` has its tables, `docs/questions.md` queries to begin with.
 pub struct Database {
     pub(super) connection: Connection,
+    /// Table functions of it.
+    _beside: Beside,
 }
 
 /// A value of a row.
@@ -54,8 +56,8 @@ impl Database {
     pub fn open(path: impl AsRef<Path>) -> Result<Database, Error> {
         let connection = open_as(path.as_ref(), Opening::READ).map_err(Error::of)?;
         own_macros(&connection).map_err(Error::of)?;
-        scan::functions(&connection).map_err(Error::of)?;
-        Ok(Database { connection })
+        let beside = scan::functions(&connection).map_err(Error::of)?;
+        Ok(Database { connection, _beside: beside })
     }
 
     /// Asks an SQL query (DuckDB's), with values for its `?`. Of a run that is kept packed, the rows

@@ -4,7 +4,7 @@ use super::{output, prompt};
 use crate::files;
 use crate::lake::{self, Labels, Lake, is_lake, questions};
 use crate::render::rows::{RowFormat, RowWriter};
-use crate::scan;
+use crate::scan::{self, Beside};
 use crate::store::SCHEMA;
 use crate::store::catalog::own_macros;
 use crate::store::guard;
@@ -97,7 +97,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     );
     if args.is_prompt() {
         let guard = guard(&args, prompt::history_folder().as_deref());
-        let connection = connect(&args, guard.as_deref())?;
+        let (connection, _beside) = connect(&args, guard.as_deref())?;
         let typed = Typed::new(&args)?;
         prompt::run(&connection, |text| match text.strip_prefix('@') {
             Some("") => list(&args).map(drop),
@@ -134,7 +134,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         if args.database.trust() == Trust::Schema {
             own_macros(&db)?;
         }
-        scan::functions(&db)?;
+        let _beside = scan::functions(&db)?;
         library_query(&db, name, parameters, args.format)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -143,8 +143,8 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         anyhow::bail!("`{}` is not SQL: {meant}", visible(sql.trim()));
     }
     let guard = guard(&args, None);
-    let connection = match is_lake(&args.database.db) && !args.write && !args.files {
-        true => Lake::open(&args.database.db, &Labels::new())?.database(&sql)?,
+    let (connection, _beside) = match is_lake(&args.database.db) && !args.write && !args.files {
+        true => (Lake::open(&args.database.db, &Labels::new())?.database(&sql)?, None),
         false => connect(&args, guard.as_deref())?,
     };
     Typed::new(&args)?
@@ -334,7 +334,7 @@ fn text(args: &Args) -> anyhow::Result<String> {
     Ok(sql)
 }
 
-fn connect(args: &Args, spill: Option<&Path>) -> anyhow::Result<Connection> {
+fn connect(args: &Args, spill: Option<&Path>) -> anyhow::Result<(Connection, Option<Beside>)> {
     if is_lake(&args.database.db) {
         anyhow::ensure!(
             !args.write && !args.files,
@@ -342,7 +342,8 @@ fn connect(args: &Args, spill: Option<&Path>) -> anyhow::Result<Connection> {
         );
         let tables = lake::collected().into_iter().chain(lake::views());
         let names: Vec<&str> = tables.map(|t| t.name).collect();
-        return Ok(Lake::open(&args.database.db, &Labels::new())?.database(&names.join(" "))?);
+        let lake = Lake::open(&args.database.db, &Labels::new())?;
+        return Ok((lake.database(&names.join(" "))?, None));
     }
     let opening = Opening {
         mode: if args.write { Mode::Write } else { Mode::Read },
@@ -354,8 +355,8 @@ fn connect(args: &Args, spill: Option<&Path>) -> anyhow::Result<Connection> {
     if opening.trust == Trust::Schema {
         own_macros(&connection)?;
     }
-    scan::functions(&connection)?;
-    Ok(connection)
+    let beside = scan::functions(&connection)?;
+    Ok((connection, Some(beside)))
 }
 
 fn rows(connection: &Connection, sql: &str, format: RowFormat) -> anyhow::Result<()> {

@@ -8,26 +8,34 @@ use crate::store::catalog::own_macros;
 use crate::store::source::{Block, Kind, Source};
 use crate::store::table::Destination;
 use duckdb::Connection;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// What the functions of a connection read through. They work as long as it is there.
+#[must_use]
+pub struct Beside {
+    _open: Arc<Locked>,
+}
 
 /// Gives a connection of addfg the functions, and short names of those that the schema has no macros of.
 ///
 /// # Errors
 /// Where DuckDB does not take them.
-pub fn functions(connection: &Connection) -> duckdb::Result<()> {
-    let beside = Locked(Mutex::new(connection.try_clone()?));
+pub fn functions(connection: &Connection) -> duckdb::Result<Beside> {
+    let beside = Arc::new(Locked(Mutex::new(connection.try_clone()?)));
     beside.connection().execute_batch(KNOWS_WHAT_IS_MISSING)?;
-    register(connection, Arc::new(OneDatabase(Arc::new(beside))))?;
+    // DuckDB has the functions as long as the database is open, and it is open as long as there is a connection.
+    register(connection, Arc::new(OneDatabase(Arc::downgrade(&beside))))?;
     connection.execute_batch(
         "CREATE OR REPLACE TEMP MACRO communications(writer, reader) AS TABLE
              FROM addfg_communications(writer, reader);
          CREATE OR REPLACE TEMP MACRO calls_of(name) AS TABLE FROM addfg_calls_of(name);",
-    )
+    )?;
+    Ok(Beside { _open: beside })
 }
 
 /// Whether a connection has them, and a run that is packed.
 fn reads_chunks(connection: &Connection) -> duckdb::Result<bool> {
-    let sql = "SELECT count(*) > 0 FROM duckdb_functions() WHERE function_name = 'addfg_steps'";
+    let sql = "SELECT count(*) > 0 FROM system.main.duckdb_functions() WHERE function_name = 'addfg_steps'";
     Ok(connection.query_row(sql, [], |r| r.get(0))? && packed::is_packed(connection)?)
 }
 
@@ -38,7 +46,9 @@ fn reads_chunks(connection: &Connection) -> duckdb::Result<bool> {
 /// # Errors
 /// Where the connection fails.
 pub fn with_short_names(connection: &Connection, statement: &str) -> duckdb::Result<bool> {
-    if !reads_chunks(connection)? {
+    let text = statement.to_lowercase();
+    let is_named = ["steps", "accesses"].iter().any(|name| text.contains(name));
+    if !is_named || !reads_chunks(connection)? {
         return Ok(false);
     }
     connection.execute_batch(
@@ -81,19 +91,26 @@ pub fn read_by_chunks(
 }
 
 /// A connection of addfg with one database.
-struct OneDatabase(Arc<Locked>);
+struct OneDatabase(Weak<Locked>);
+
+impl OneDatabase {
+    fn beside(&self) -> Result<Arc<Locked>, Error> {
+        self.0.upgrade().ok_or_else(|| "the database is closed".into())
+    }
+}
 
 impl Sources for OneDatabase {
     fn source(&self, database: Option<&str>) -> Result<Shared, Error> {
         match database {
             Some(name) => Err(format!("database {name}: addfg sql has one only").into()),
-            None => Ok(self.0.clone()),
+            None => Ok(self.beside()?),
         }
     }
 
     /// Once for the connection: the file is only read.
     fn prepare(&self) -> Result<(), Error> {
-        let connection = self.0.connection();
+        let beside = self.beside()?;
+        let connection = beside.connection();
         let states = states::find(&connection)?;
         connection.execute_batch("CREATE TEMP TABLE run_state AS FROM run_state LIMIT 0")?;
         // They would go on to read the table of the file.

@@ -249,8 +249,13 @@ fn copy(column: &Column, from: usize, to: &mut FlatVector, rows: usize) {
             Cells::USmallInt(list) => to.copy(&list[range.clone()]),
             Cells::Boolean(list) => to.copy(&list[range.clone()]),
             Cells::Varchar(list) => {
+                // Mostly one text follows itself.
+                let mut last = (std::ptr::null(), 0, None);
                 for (row, text) in list[range.clone()].iter().enumerate() {
-                    match short(text) {
+                    if (text.as_ptr(), text.len()) != (last.0, last.1) {
+                        last = (text.as_ptr(), text.len(), short(text));
+                    }
+                    match last.2 {
                         Some(short) => to.as_mut_ptr::<duckdb_string_t>().add(row).write(short),
                         None => to.insert(row, text.as_ref()),
                     }

@@ -8,6 +8,6 @@ mod middle;
 mod rows;
 mod stored;
 
-pub use connection::{VIEWS, functions, read_by_chunks, with_short_names};
+pub use connection::{Beside, VIEWS, functions, read_by_chunks, with_short_names};
 pub use function::register;
 pub use rows::{Error, Shared, Sources};

@@ -291,3 +291,16 @@ fn a_build_can_be_interrupted_and_replaces_nothing() {
     assert_eq!((built.format, built.steps), ("lackey", 401));
     assert!(Trace::new(&log).elf(&elf).build(&db).is_err());
 }
+
+/// A database that is dropped is closed, whatever was asked of it: another process may write it.
+#[test]
+fn a_dropped_database_is_closed() {
+    let scratch = Scratch::new("api-closed");
+    let file = scratch.copy(&example("fir", "summary"), "fir.duckdb");
+    for question in ["FROM communications(NULL, 'fir')", "SELECT count(*) FROM steps(1, 9)"] {
+        let database = Database::open(&file).expect("opens");
+        assert!(!database.query(question, &[]).expect("answers").rows.is_empty(), "{question}");
+        drop(database);
+        ok(&["prepare", utf8(&file), "--quiet"]);
+    }
+}
