@@ -26,7 +26,8 @@ use std::process::ExitCode;
 /// Without --write and --files it changes nothing: not the database, and no other file. Queries that
 /// are asked most often have names: `--list` shows them, `@NAME` runs one, with its parameters behind
 /// it. `@tables` lists the tables, `@columns TABLE` says what its columns mean, and what NULL means;
-/// docs/schema.md has them all. Without a query, at a terminal, it asks at a prompt. Of a lake that `addfg
+/// docs/schema.md has them all. `steps(1, 99)`, `accesses(1, 99)`, `communications('F', 'G')` and `calls_of('F')`
+/// read runs of any length. Without a query, at a terminal, it asks at a prompt. Of a lake that `addfg
 /// collect` made it asks questions across runs: docs/reach.md.
 #[derive(clap::Args)]
 pub struct Args {

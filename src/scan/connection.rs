@@ -2,7 +2,8 @@
 
 use super::function::register;
 use super::rows::{Error, Shared, Sources};
-use crate::load::{packed, states};
+use crate::load::packed::{self, Wanted};
+use crate::load::{Detail, states};
 use crate::store::KNOWS_WHAT_IS_MISSING;
 use crate::store::catalog::own_macros;
 use crate::store::source::{Block, Kind, Source};
@@ -48,7 +49,8 @@ fn reads_chunks(connection: &Connection) -> duckdb::Result<bool> {
 pub fn with_short_names(connection: &Connection, statement: &str) -> duckdb::Result<bool> {
     let text = statement.to_lowercase();
     let is_named = ["steps", "accesses"].iter().any(|name| text.contains(name));
-    if !is_named || !reads_chunks(connection)? {
+    let lacks = || packed::lacks(connection, &Wanted::all(Detail::Pairs));
+    if !is_named || !reads_chunks(connection)? || !lacks()? {
         return Ok(false);
     }
     connection.execute_batch(

@@ -1,6 +1,6 @@
 //! Communications and calls: the pass goes through each chunk again.
 
-use super::rows::{Argument, Error, Function, Give, Given, Rows, Worker, given, is_packed};
+use super::rows::{Argument, Error, Function, Give, Given, Rows, Worker, given, lacks_rows};
 use super::stored::Stored;
 use crate::id::FunctionId;
 use crate::load::scan::{ByChunk, OfChunks};
@@ -92,7 +92,7 @@ fn open_communications(
 ) -> Result<Option<Box<dyn Rows>>, Error> {
     let functions = functions(source)?;
     let [writers, readers] = [named(&functions, arguments, 0)?, named(&functions, arguments, 1)?];
-    if !is_packed(source)? {
+    if !lacks_rows(source, true)? {
         let end = |of: &Option<BTreeSet<FunctionId>>, seq: &str| {
             of.as_ref().map_or(String::new(), |ids| {
                 format!(
@@ -122,7 +122,7 @@ fn open_communications(
 
 fn open_calls(source: &dyn Source, arguments: &[Argument]) -> Result<Option<Box<dyn Rows>>, Error> {
     let of = named(&functions(source)?, arguments, 0)?;
-    if !is_packed(source)? {
+    if !lacks_rows(source, false)? {
         let of = of.map_or(String::new(), |ids| format!(" WHERE function_id IN ({})", list(&ids)));
         return Ok(Some(Box::new(Stored::whole(CALLS.columns, format!("FROM function_call{of}")))));
     }

@@ -72,8 +72,21 @@ pub(super) trait Worker {
     ) -> Result<(), Error>;
 }
 
-/// Whether the run is packed, so that its rows are made of chunks.
+/// Whether the run is packed.
 pub(super) fn is_packed(source: &dyn Source) -> Result<bool, Error> {
-    let sql = "SELECT count(*) > 0 FROM run_code";
+    holds(source, "SELECT count(*) > 0 FROM run_code")
+}
+
+/// Whether rows of calls are to be made of chunks, or of communications: the database has none, or of a part only.
+pub(super) fn lacks_rows(source: &dyn Source, communications: bool) -> Result<bool, Error> {
+    let details = if communications { "'pairs', 'full'" } else { "'instance', 'pairs', 'full'" };
+    let sql = format!(
+        "SELECT count(*) FILTER (key = 'detail' AND value IN ({details})) = 0
+                OR count(*) FILTER (key IN ('pairs_in', 'range') AND value IS NOT NULL) > 0 FROM meta"
+    );
+    Ok(is_packed(source)? && holds(source, &sql)?)
+}
+
+fn holds(source: &dyn Source, sql: &str) -> Result<bool, Error> {
     Ok(one(source, sql, Kind::Boolean)?.cells == Cells::Boolean(vec![true]))
 }
