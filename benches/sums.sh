@@ -37,6 +37,22 @@ for i in range(20000):
     words[i % 1000] = words.get(i % 1000, 0) + i * i
 print(sum(words.values()))
 PY
+cat > work.py <<'PY'
+import json, re
+class P:
+    def __init__(s, x): s.x = x
+    def area(s): return s.x * s.x
+    def __lt__(s, o): return s.x < o.x
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+total = 0
+for r in range(3):
+    ps = sorted(P((i * 7919) % 1009) for i in range(3000))
+    d = {str(i): [i, {"a": i * 1.5, "b": "x" * (i % 7)}] for i in range(800)}
+    s = json.dumps(d, indent=1)
+    json.loads(s)
+    total += sum(p.area() for p in ps) + len(re.findall(r'"(\d+)": \[', s)) + fib(15)
+print(total)
+PY
 cat > script.sql <<'SQL'
 CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT);
 WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 20000) INSERT INTO t SELECT x, hex(x * 7919) FROM c;
@@ -73,6 +89,8 @@ echo "| | no tool | callgrind | sums, no unique bytes | sums | sums and stream |
 echo "|---|---|---|---|---|---|---|---|---|"
 row JPEG ./jpeg image.jpg 5
 ! command -v bzip2 > /dev/null || row bzip2 bzip2 -kc text
-! command -v python3 > /dev/null || row CPython "$(python3 -c 'import sys; print(sys.executable)')" script.py
+python=$(python3 -c 'import sys; print(sys.executable)' 2> /dev/null || true)
+[ -z "$python" ] || row "CPython, a loop with a dictionary" "$python" script.py
+[ -z "$python" ] || row "CPython, JSON, classes, sorting" "$python" work.py
 ! command -v sqlite3 > /dev/null || row SQLite sqlite3 -init script.sql :memory: .quit
 row "3,000 functions" ./many

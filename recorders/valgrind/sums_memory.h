@@ -55,7 +55,7 @@ static Bool reserve(Addr at, ULong bytes)
     return !sr_isError(r) && sr_Res(r) == at;
 }
 
-/* Two reserved areas that are used from the bottom on: what is there stays there. */
+/* Reserved areas that are used from the bottom on: what is there stays there. */
 #define FLOWS_AT 0x3a0000000000ULL
 #define STATES_AT 0x3b0000000000ULL
 #define TABLES_AT 0x3c0000000000ULL

@@ -160,8 +160,12 @@ impl<const N: usize> VTab for Of<N> {
     }
 }
 
+/// An error as DuckDB is to tell it: what it said itself, without what its crate adds.
 fn plain(error: Error) -> Box<dyn std::error::Error> {
-    error
+    match error.downcast_ref::<duckdb::Error>() {
+        Some(duckdb::Error::DuckDBFailure(_, Some(text))) => text.as_str().into(),
+        _ => error,
+    }
 }
 
 /// Names an attached database.
@@ -272,5 +276,18 @@ fn copy(column: &Column, from: usize, to: &mut FlatVector, rows: usize) {
         for row in range.clone().filter(|row| column.null[*row]) {
             to.set_null(row - range.start);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_duckdb_are_told_as_it_told_them() {
+        let of_duckdb: Error = crate::store::source::failed("no such table").into();
+        assert_ne!(of_duckdb.to_string(), "no such table");
+        assert_eq!(plain(of_duckdb).to_string(), "no such table");
+        assert_eq!(plain("others".into()).to_string(), "others");
     }
 }

@@ -1,6 +1,6 @@
 //! Communications and calls: the pass goes through each chunk again.
 
-use super::rows::{Argument, Error, Function, Give, Given, Rows, Worker, given, lacks_rows};
+use super::rows::{Argument, Error, Function, Give, Rows, Worker, given, lacks_rows};
 use super::stored::Stored;
 use crate::id::FunctionId;
 use crate::load::scan::{ByChunk, OfChunks};
@@ -277,10 +277,6 @@ impl Pass<'_> {
         let shapes: Option<Vec<Shape>> =
             rows.iter().map(|row| self.kinds.get(&kinds[*row]).copied()).collect();
         let shapes = shapes.ok_or(OTHER)?;
-        let of_shape = |null: fn(&Shape) -> bool| -> Vec<bool> {
-            if shapes.iter().any(null) { shapes.iter().map(null).collect() } else { Vec::new() }
-        };
-        let unwritten = |shape: &Shape| shape.write_ordinal.is_none();
         let column = |at: &usize| match COMMUNICATIONS.columns[*at].name {
             "write_seq" => {
                 let cells = rows.iter().map(|row| reads[*row].wrapping_sub(backs[*row])).collect();
@@ -289,7 +285,8 @@ impl Pass<'_> {
             }
             "write_ordinal" => {
                 let cells = shapes.iter().map(|shape| shape.write_ordinal.unwrap_or(0)).collect();
-                Column { null: of_shape(unwritten), ..Column::u_small_int(cells) }
+                let null = shapes.iter().map(|shape| shape.write_ordinal.is_none()).collect();
+                Column { null, ..Column::u_small_int(cells) }
             }
             "read_seq" => Column::big_int(rows.iter().map(|row| reads[*row]).collect()),
             "read_ordinal" => {
@@ -314,8 +311,7 @@ fn calls(
     wanted: &[usize],
     give: Give,
 ) -> Result<(), Error> {
-    let names = |list: &'static [Given]| list.iter().map(|column| column.name).collect::<Vec<_>>();
-    let names = names(CALLS.columns);
+    let names: Vec<&str> = CALLS.columns.iter().map(|column| column.name).collect();
     for batch in batches.into_iter().filter(|batch| batch.table() == "function_call_row") {
         let block = batch.block(&names)?;
         let Some(Cells::Integer(functions)) = block.columns.get(1).map(|c| &c.cells) else {

@@ -1,4 +1,4 @@
-//! Rows that the database has as rows: the run is not packed.
+//! Rows that the database has as rows.
 
 use super::rows::{Error, Give, Given, Rows, Worker};
 use crate::store::source::{Cells, Kind, Source, one};
