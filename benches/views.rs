@@ -87,7 +87,7 @@ fn slice(bencher: Bencher) {
     let last: i64 = connection
         .query_row("SELECT max(end_seq) FROM control_flow", [], |row| row.get(0))
         .expect("steps");
-    let bounds = Bounds { depth: u32::MAX, limit: 1000 };
+    let bounds = Bounds { depth: u32::MAX, limit: 1000, far: i64::MAX };
     bencher.bench_local(|| {
         views::slice::slice(
             &connection,

@@ -462,7 +462,7 @@ impl Packed {
             let mut bytes = 0_u64;
             let _ = communications(&code, &self.connection, |c| bytes += u64::from(c.bytes.size));
             let last = Criterion::Step(code.last);
-            let bounds = Bounds { depth: u32::MAX, limit: 1000 };
+            let bounds = Bounds { depth: u32::MAX, limit: 1000, far: 1 << 12 };
             let places = &self.places;
             let _ = backward(&code, &self.connection, places, &last, None, bounds);
         }

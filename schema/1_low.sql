@@ -45,10 +45,10 @@ CREATE TABLE run_code (data BLOB NOT NULL);
 -- What ends a statement that asks for rows which are not there, as a packed run has none: an error instead of an empty answer. addfg
 -- itself makes them, or says what is missing; for its own connections these views are empty.
 CREATE VIEW lacks_calls AS
-    SELECT CAST(error('this run is packed, and its calls and events are not in the file as rows: addfg rows DB makes them, of a part with --range or --functions; addfg sql DB makes those that a statement names') AS BOOLEAN) AS no FROM meta
+    SELECT CAST(error('this run is packed, and its calls and events are not in the file as rows: addfg rows DB makes them, of a part with --range or --functions; addfg sql DB makes those that a statement names; in other programs addfg.duckdb_extension has functions that read the run (addfg_steps, addfg_accesses, addfg_communications, addfg_calls_of)') AS BOOLEAN) AS no FROM meta
     WHERE key = 'detail' AND value = 'summary' AND EXISTS (SELECT 1 FROM run_code);
 CREATE VIEW lacks_steps AS
-    SELECT CAST(error('this run is packed, and its steps and accesses are not in the file as rows: addfg rows DB makes them, of a part with --range or --functions; addfg sql DB makes those that a statement names') AS BOOLEAN) AS no FROM meta
+    SELECT CAST(error('this run is packed, and its steps and accesses are not in the file as rows: addfg rows DB makes them, of a part with --range or --functions; addfg sql DB makes those that a statement names; in other programs addfg.duckdb_extension has functions that read the run (addfg_steps, addfg_accesses, addfg_communications, addfg_calls_of)') AS BOOLEAN) AS no FROM meta
     WHERE key = 'detail' AND value IN ('summary', 'instance') AND NOT EXISTS (SELECT 1 FROM block_run) AND EXISTS (SELECT 1 FROM run_code);
 -- What a trace tells of beside steps, each at the step behind which it stands.
 CREATE TABLE thread_event_row (

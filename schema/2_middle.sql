@@ -12,7 +12,7 @@ CREATE TABLE communication_kind (
     bytes UINTEGER NOT NULL);
 CREATE TABLE communication_row (read_seq BIGINT NOT NULL, write_back BIGINT, kind_id INTEGER NOT NULL, address UBIGINT NOT NULL);
 CREATE VIEW lacks_communications AS
-    SELECT CAST(error('this run is packed, and its communications are not in the file as rows: addfg rows DB makes them, of a part with --range or --functions; addfg sql DB makes those that a statement names') AS BOOLEAN) AS no FROM meta
+    SELECT CAST(error('this run is packed, and its communications are not in the file as rows: addfg rows DB makes them, of a part with --range or --functions; addfg sql DB makes those that a statement names; in other programs addfg.duckdb_extension has functions that read the run (addfg_steps, addfg_accesses, addfg_communications, addfg_calls_of)') AS BOOLEAN) AS no FROM meta
     WHERE key = 'detail' AND value IN ('summary', 'instance') AND NOT EXISTS (SELECT 1 FROM communication_row) AND EXISTS (SELECT 1 FROM run_code);
 CREATE VIEW communication AS
     SELECT c.read_seq - c.write_back AS write_seq, k.write_ordinal, c.read_seq, k.read_ordinal,

@@ -14,12 +14,15 @@ CREATE TABLE call_edge_folded (
     caller_function_id INTEGER, callee_function_id INTEGER NOT NULL, kind VARCHAR NOT NULL, calls BIGINT NOT NULL, steps BIGINT);
 -- The largest call instances and what goes between them, so that the view of instances need not go through all of them. Nodes are
 -- call_id, the negative function_id of a pseudo-function, or 0 for all other instances.
-CREATE TABLE top_call (
+CREATE TABLE top_call_row (
     call_id INTEGER NOT NULL, function_id INTEGER NOT NULL, instance INTEGER NOT NULL, steps_self BIGINT, steps_total BIGINT,
     share DOUBLE);
-CREATE TABLE top_dataflow (
+CREATE VIEW top_call AS SELECT * FROM top_call_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
+CREATE TABLE top_dataflow_row (
     writer BIGINT NOT NULL, reader BIGINT NOT NULL, via VARCHAR, bytes BIGINT, unique_bytes BIGINT, transfers BIGINT);
-CREATE TABLE top_call_edge (caller BIGINT NOT NULL, callee BIGINT NOT NULL, calls BIGINT NOT NULL, steps BIGINT);
+CREATE VIEW top_dataflow AS SELECT * FROM top_dataflow_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
+CREATE TABLE top_call_edge_row (caller BIGINT NOT NULL, callee BIGINT NOT NULL, calls BIGINT NOT NULL, steps BIGINT);
+CREATE VIEW top_call_edge AS SELECT * FROM top_call_edge_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
 
 COMMENT ON TABLE folded_call_row IS 'The rows of folded_call';
 COMMENT ON VIEW folded_call IS 'Instances of stub functions and the call instance that each is merged into: itself where it has no caller';
@@ -47,22 +50,25 @@ COMMENT ON COLUMN call_edge_folded.callee_function_id IS 'Function that was call
 COMMENT ON COLUMN call_edge_folded.kind IS 'Kind of the callee instances';
 COMMENT ON COLUMN call_edge_folded.calls IS 'Instances';
 COMMENT ON COLUMN call_edge_folded.steps IS 'Their steps with all below them';
-COMMENT ON TABLE top_call IS 'The call instances with the largest shares of the run, stubs merged into their callers';
-COMMENT ON COLUMN top_call.call_id IS 'Call instance';
-COMMENT ON COLUMN top_call.function_id IS 'Its function';
-COMMENT ON COLUMN top_call.instance IS 'Its number among the instances of the function';
-COMMENT ON COLUMN top_call.steps_self IS 'Steps in it and in the stubs merged into it';
-COMMENT ON COLUMN top_call.steps_total IS 'Steps in it and all its descendants';
-COMMENT ON COLUMN top_call.share IS 'Of the run, 0 to 1: the largest of its bytes read of others, its own steps, and a tenth of all steps below it';
-COMMENT ON TABLE top_dataflow IS 'dataflow between top_call, pseudo-functions and all the rest';
-COMMENT ON COLUMN top_dataflow.writer IS 'call_id, negative function_id of a pseudo-function, or 0: all other instances';
-COMMENT ON COLUMN top_dataflow.reader IS 'call_id, or 0: all other instances';
-COMMENT ON COLUMN top_dataflow.via IS 'register, stack, heap, global, constant, mmio, other';
-COMMENT ON COLUMN top_dataflow.bytes IS 'Bytes read, each read counted';
-COMMENT ON COLUMN top_dataflow.unique_bytes IS 'Distinct (byte, write) pairs per reading instance; NULL where something was merged';
-COMMENT ON COLUMN top_dataflow.transfers IS 'Distinct (write access, read access) pairs';
-COMMENT ON TABLE top_call_edge IS 'Calls between top_call and all the rest';
-COMMENT ON COLUMN top_call_edge.caller IS 'call_id, or 0: all other instances';
-COMMENT ON COLUMN top_call_edge.callee IS 'call_id, or 0: all other instances';
-COMMENT ON COLUMN top_call_edge.calls IS 'Calls';
-COMMENT ON COLUMN top_call_edge.steps IS 'Steps of the callees with all below them';
+COMMENT ON TABLE top_call_row IS 'The rows of top_call';
+COMMENT ON VIEW top_call IS 'The call instances with the largest shares of the run, stubs merged into their callers';
+COMMENT ON COLUMN top_call_row.call_id IS 'Call instance';
+COMMENT ON COLUMN top_call_row.function_id IS 'Its function';
+COMMENT ON COLUMN top_call_row.instance IS 'Its number among the instances of the function';
+COMMENT ON COLUMN top_call_row.steps_self IS 'Steps in it and in the stubs merged into it';
+COMMENT ON COLUMN top_call_row.steps_total IS 'Steps in it and all its descendants';
+COMMENT ON COLUMN top_call_row.share IS 'Of the run, 0 to 1: the largest of its bytes read of others, its own steps, and a tenth of all steps below it';
+COMMENT ON TABLE top_dataflow_row IS 'The rows of top_dataflow';
+COMMENT ON VIEW top_dataflow IS 'dataflow between top_call, pseudo-functions and all the rest';
+COMMENT ON COLUMN top_dataflow_row.writer IS 'call_id, negative function_id of a pseudo-function, or 0: all other instances';
+COMMENT ON COLUMN top_dataflow_row.reader IS 'call_id, or 0: all other instances';
+COMMENT ON COLUMN top_dataflow_row.via IS 'register, stack, heap, global, constant, mmio, other';
+COMMENT ON COLUMN top_dataflow_row.bytes IS 'Bytes read, each read counted';
+COMMENT ON COLUMN top_dataflow_row.unique_bytes IS 'Distinct (byte, write) pairs per reading instance; NULL where something was merged';
+COMMENT ON COLUMN top_dataflow_row.transfers IS 'Distinct (write access, read access) pairs';
+COMMENT ON TABLE top_call_edge_row IS 'The rows of top_call_edge';
+COMMENT ON VIEW top_call_edge IS 'Calls between top_call and all the rest';
+COMMENT ON COLUMN top_call_edge_row.caller IS 'call_id, or 0: all other instances';
+COMMENT ON COLUMN top_call_edge_row.callee IS 'call_id, or 0: all other instances';
+COMMENT ON COLUMN top_call_edge_row.calls IS 'Calls';
+COMMENT ON COLUMN top_call_edge_row.steps IS 'Steps of the callees with all below them';

@@ -129,7 +129,7 @@ pub mod replay {
         pub use crate::replay::crossing::{Along, Callees, Rule};
     }
     pub mod slice {
-        pub use crate::replay::slice::{Bounds, Criterion, backward};
+        pub use crate::replay::slice::{Bounds, Criterion, Slice, backward};
     }
     pub mod structure {
         pub use crate::replay::structure::{control_dependences, immediate_dominators, loops};

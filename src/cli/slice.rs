@@ -63,6 +63,9 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
+/// Steps of the run that a list goes through at least: a second or two.
+const FAR: i64 = 1 << 22;
+
 impl Args {
     fn direction(&self) -> Direction {
         if self.forward { Direction::Forward } else { Direction::Backward }
@@ -85,7 +88,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let by_parts = args.along() == Along::Data;
     let db = if by_parts { args.database.prepared(db, Detail::Instance)? } else { db };
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let bounds = Bounds { depth: args.depth.unwrap_or(u32::MAX), limit };
+    // Sums and pictures are of all.
+    let far = if args.group || args.draws() { i64::MAX } else { FAR };
+    let bounds = Bounds { depth: args.depth.unwrap_or(u32::MAX), limit, far };
     let found = slice::slice(&db, &args.at, args.direction(), args.along(), bounds)?;
     if args.draws() {
         let renderer = pictures::renderer(args.picture, args.output.as_deref())?;
@@ -104,7 +109,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             say!("addfg: {what} {}", names.collect::<Vec<_>>().join(", "));
         }
     }
-    if usize::try_from(all).is_ok_and(|all| all > limit) {
+    if let Some(at) = found.slice.left_at {
+        say!(
+            "addfg: the {limit} steps nearest to the criterion; the slice was left at step {at}: --limit 0 lists all, --group sums them by instruction"
+        );
+    } else if usize::try_from(all).is_ok_and(|all| all > limit) {
         say!(
             "addfg: {limit} of {all} {what} of the slice; --limit 0 lists all, --group sums them by instruction"
         );

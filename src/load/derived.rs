@@ -177,11 +177,11 @@ fn largest(connection: &Connection) -> Result<(), StoreError> {
              SELECT call_id, into_call_id, steps_self FROM folded_call
              WHERE into_call_id <> call_id AND into_call_id IN (SELECT call_id FROM largest);
          CREATE TEMP VIEW instance_call AS {call};
-         INSERT INTO top_call SELECT c.*, l.share FROM ({calls}) c JOIN largest l USING (call_id) ORDER BY l.share DESC, call_id;
+         INSERT INTO top_call_row SELECT c.*, l.share FROM ({calls}) c JOIN largest l USING (call_id) ORDER BY l.share DESC, call_id;
          {NEAR_FLOWS}
-         INSERT INTO top_dataflow
+         INSERT INTO top_dataflow_row
              SELECT writer, reader, via, bytes, unique_bytes, transfers FROM ({data}) ORDER BY writer, reader, via;
-         INSERT INTO top_call_edge SELECT caller, callee, calls, steps FROM ({edges}) ORDER BY caller, callee;
+         INSERT INTO top_call_edge_row SELECT caller, callee, calls, steps FROM ({edges}) ORDER BY caller, callee;
          DROP VIEW instance_call; DROP TABLE near_part; DROP TABLE near_read; DROP TABLE near_written; DROP TABLE near;
          DROP TABLE largest; DROP TABLE merged; DROP TABLE merged_function;",
         top = report!("instance_top").replace("$1", &TOP_CALLS.to_string()),
@@ -190,7 +190,7 @@ fn largest(connection: &Connection) -> Result<(), StoreError> {
         data = report!("instance_data"),
         edges = report!("instance_calls"),
     );
-    execute(connection, "top_call", &sql)
+    execute(connection, "top_call_row", &sql)
 }
 
 /// Flows of which parts were given out that turned out to be of the same `via`, of the readers `$1`.

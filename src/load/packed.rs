@@ -99,9 +99,9 @@ const OF_INSTANCES: [&str; 21] = [
     "call_edge_folded",
     "function_profile_folded",
     "place",
-    "top_call",
-    "top_dataflow",
-    "top_call_edge",
+    "top_call_row",
+    "top_dataflow_row",
+    "top_call_edge_row",
     FLOW_PART,
 ];
 /// And `pairs` to those.
@@ -143,7 +143,8 @@ pub fn on_progress(tell: impl Fn(u64, u64) + std::marker::Send + Sync + 'static)
     let _ = TELL.set(Box::new(tell));
 }
 
-pub(super) fn tell(done: u64, steps: u64) {
+/// Says how far it is, and of what.
+pub fn tell(done: u64, steps: u64) {
     if let Some(tell) = TELL.get() {
         tell(done, steps);
     }

@@ -20,6 +20,7 @@ use crate::analysis::{Interval, Late, Output, pass::Pass};
 use crate::event::RunBatch;
 use crate::id::{CallId, FunctionId, Seq, ThreadId};
 use crate::isa::decoded::FlowKind;
+use crate::store::KNOWS_WHAT_IS_MISSING;
 use crate::store::chunk::Runs;
 use crate::store::pieces;
 use crate::store::run_code::RunCode;
@@ -33,16 +34,13 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
 
 /// The chunks of a run, and of which of them there are temporary rows.
 pub struct Parts {
-    chunks: Vec<Chunk>,
-    run: Run,
-    /// Of each instruction.
-    functions: Vec<FunctionId>,
+    of: Arc<Packed>,
     /// See [`followers`]; found when a question about a set asks.
     followers: OnceCell<BTreeMap<FunctionId, BTreeSet<FunctionId>>>,
     made: RefCell<BTreeSet<usize>>,
@@ -52,8 +50,26 @@ pub struct Parts {
     worker: RefCell<Option<Worker<'static>>>,
     /// Workers so far.
     workers: AtomicUsize,
-    /// Of each chunk what ends in it and began before; of what is alive at the end of the run, the last.
-    ended: Vec<Ended>,
+    /// Whether to say how far they are.
+    tells: bool,
+}
+
+/// A run of which each chunk has a state, for connections beside.
+#[derive(Clone)]
+pub struct Apart(Arc<Packed>);
+
+impl Apart {
+    /// Its parts on a connection, which has rows of nothing yet; nobody is told how far it is.
+    ///
+    /// # Errors
+    /// Where the database is damaged.
+    pub fn open(&self, connection: &Connection, wanted: &Wanted) -> Result<Parts, BuildError> {
+        connection.execute_batch(KNOWS_WHAT_IS_MISSING)?;
+        let mut parts = Parts::begin(connection, self.0.clone(), wanted)?;
+        parts.tells = false;
+        parts.add_begun(connection, wanted)?;
+        Ok(parts)
+    }
 }
 
 /// As many numbers of kinds are apart that a worker gives: no question has so many workers.
@@ -65,6 +81,7 @@ pub(super) struct Packed {
     pub run: Run,
     /// Of each instruction.
     pub functions: Vec<FunctionId>,
+    /// Of each chunk what ends in it and began before; of what is alive at the end of the run, the last.
     pub ended: Vec<Ended>,
 }
 
@@ -104,7 +121,7 @@ impl Packed {
 }
 
 /// Rows of what began in one chunk and ended in another one.
-pub(super) fn begun(ended: Vec<Ended>, code: &RunCode, wanted: &Wanted) -> Vec<Batch> {
+pub(super) fn begun(ended: &[Ended], code: &RunCode, wanted: &Wanted) -> Vec<Batch> {
     let batches = Sunk::default();
     let mut output = PassRows::new(sink(&batches), 0..=u64::MAX).number_kinds(1, APART);
     let (rows, local) = (wanted.detail >= Detail::Pairs, wanted.detail == Detail::Full);
@@ -114,11 +131,12 @@ pub(super) fn begun(ended: Vec<Ended>, code: &RunCode, wanted: &Wanted) -> Vec<B
         rows && (local || !late.is_local) && ends.as_ref().is_none_or(has_ends)
     };
     for Ended { calls, intervals, saves, folded, late } in ended {
-        late.into_iter().filter(is_wanted).for_each(|late| output.communication(late.row));
-        calls.into_iter().for_each(|(row, bytes_in)| output.call(row, Some(bytes_in)));
-        intervals.into_iter().for_each(|row| output.interval(row));
-        saves.into_iter().for_each(|row| output.saved_register(row));
-        folded.into_iter().for_each(|row| output.folded_call(row));
+        let late = late.iter().filter(|late| is_wanted(late));
+        late.for_each(|late| output.communication(late.row));
+        calls.iter().for_each(|(row, bytes_in)| output.call(*row, Some(*bytes_in)));
+        intervals.iter().for_each(|row| output.interval(*row));
+        saves.iter().for_each(|row| output.saved_register(*row));
+        folded.iter().for_each(|row| output.folded_call(*row));
     }
     output.finish();
     batches.take()
@@ -130,8 +148,8 @@ impl Parts {
     /// # Errors
     /// Where the database is damaged.
     pub fn open(connection: &Connection, wanted: &Wanted) -> Result<Option<Parts>, BuildError> {
-        let Some(mut parts) = Parts::without_rows(connection, wanted)? else { return Ok(None) };
-        parts.begin(connection, wanted)?;
+        let Some(parts) = Parts::without_rows(connection, wanted)? else { return Ok(None) };
+        parts.add_begun(connection, wanted)?;
         Ok(Some(parts))
     }
 
@@ -146,43 +164,54 @@ impl Parts {
         if !packed::lacks(connection, wanted)? || !wanted.inside.is_empty() {
             return Ok(None);
         }
-        let Some(Packed { chunks, run, functions, ended }) = Packed::read(connection)? else {
-            return Ok(None);
-        };
+        match Packed::read(connection)? {
+            Some(of) => Parts::begin(connection, Arc::new(of), wanted).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn begin(
+        connection: &Connection,
+        of: Arc<Packed>,
+        wanted: &Wanted,
+    ) -> Result<Parts, BuildError> {
         packed::begin_temporary(connection, wanted.detail, PART)?;
         add_events(connection)?;
-        Ok(Some(Parts {
-            chunks,
-            run,
-            functions,
+        Ok(Parts {
+            of,
             followers: OnceCell::new(),
             made: RefCell::default(),
             with_runs: RefCell::default(),
             worker: RefCell::default(),
             // The first is who gives what is known from the start.
             workers: AtomicUsize::new(1),
-            ended,
-        }))
+            tells: true,
+        })
+    }
+
+    /// The same run for connections beside.
+    pub fn apart(&self) -> Apart {
+        Apart(self.of.clone())
     }
 
     /// Adds the rows of what began in one chunk and ended in another one.
-    fn begin(&mut self, connection: &Connection, wanted: &Wanted) -> Result<(), BuildError> {
-        append(connection, begun(std::mem::take(&mut self.ended), &self.run.code, wanted))
+    fn add_begun(&self, connection: &Connection, wanted: &Wanted) -> Result<(), BuildError> {
+        append(connection, begun(&self.of.ended, &self.of.run.code, wanted))
     }
 
     pub fn chunks(&self) -> &[Chunk] {
-        &self.chunks
+        &self.of.chunks
     }
 
     /// Places of the chunks that have some of these steps.
     pub fn of_steps(&self, first: u64, last: u64) -> Range<usize> {
-        let from = self.chunks.partition_point(|chunk| chunk.last < first);
-        from..self.chunks.partition_point(|chunk| chunk.first <= last).max(from)
+        let from = self.of.chunks.partition_point(|chunk| chunk.last < first);
+        from..self.of.chunks.partition_point(|chunk| chunk.first <= last).max(from)
     }
 
     /// Place of the chunk in which a call begins.
     pub fn of_call(&self, call: CallId) -> usize {
-        self.chunks.partition_point(|chunk| chunk.meets.calls < call.get()).saturating_sub(1)
+        self.of.chunks.partition_point(|chunk| chunk.meets.calls < call.get()).saturating_sub(1)
     }
 
     /// Place of the chunk in which a call begins that ends in the same one, by its number among those of its
@@ -196,8 +225,8 @@ impl Parts {
         function: FunctionId,
         number: u32,
     ) -> Result<Option<usize>, BuildError> {
-        let runs = |at: &usize| self.chunks[*at].meets.runs.contains(&function);
-        let all: Vec<usize> = (0..self.chunks.len()).filter(runs).collect();
+        let runs = |at: &usize| self.of.chunks[*at].meets.runs.contains(&function);
+        let all: Vec<usize> = (0..self.of.chunks.len()).filter(runs).collect();
         // States tell how many there were before, of the functions that run next.
         let (mut low, mut high) = (0, all.len());
         while low < high {
@@ -236,14 +265,14 @@ impl Parts {
                     none => none.insert(self.worker(wanted)),
                 };
                 let state = self.state(connection, at)?;
-                let chunk = &self.chunks[at];
+                let chunk = &self.of.chunks[at];
                 let runs = one_chunk(connection, chunk.first)?;
-                let rows = worker.chunk(chunk, &state, runs, &self.functions)?;
+                let rows = worker.chunk(chunk, &state, runs, &self.of.functions)?;
                 append(connection, rows)?;
             }
             return Ok(true);
         }
-        let run = &self.run;
+        let run = &self.of.run;
         let new_worker = |number| Worker::new(run, wanted, number);
         self.each(connection, &new, new_worker, |_, rows| append(connection, rows))?;
         Ok(true)
@@ -262,7 +291,7 @@ impl Parts {
     ) -> Result<Vec<usize>, BuildError> {
         let has_end = |list: &[FunctionId]| has(list, set) || has(list, stubs);
         let (mut found, mut may_wait) = (Vec::new(), false);
-        for (at, Chunk { meets, .. }) in self.chunks.iter().enumerate() {
+        for (at, Chunk { meets, .. }) in self.of.chunks.iter().enumerate() {
             let mut wanted = has(&meets.runs, set) || has_end(&meets.reads);
             let mut waits = false;
             if may_wait && !wanted {
@@ -295,7 +324,7 @@ impl Parts {
         set: &BTreeSet<FunctionId>,
     ) -> Result<Vec<Range<usize>>, BuildError> {
         let mut found: Vec<Range<usize>> = Vec::new();
-        for (at, Chunk { meets, .. }) in self.chunks.iter().enumerate() {
+        for (at, Chunk { meets, .. }) in self.of.chunks.iter().enumerate() {
             let (runs, before) = (has(&meets.runs, set), found.last_mut().filter(|r| r.end == at));
             match before {
                 Some(before) => {
@@ -321,7 +350,7 @@ impl Parts {
         writers: &BTreeSet<FunctionId>,
         readers: &BTreeSet<FunctionId>,
     ) -> Vec<usize> {
-        of_ends(&self.chunks, &self.run.code, writers, readers)
+        of_ends(&self.of.chunks, &self.of.run.code, writers, readers)
     }
 
     /// Sees to it that there are the runs of some chunks in which a function that is wanted runs.
@@ -344,7 +373,7 @@ impl Parts {
                 Some(worker) => worker,
                 none => none.insert(self.worker(wanted)),
             };
-            append(connection, worker.runs(connection, &self.chunks[at])?)?;
+            append(connection, worker.runs(connection, &self.of.chunks[at])?)?;
         }
         Ok(())
     }
@@ -363,7 +392,7 @@ impl Parts {
         let has_some = |&&(_, address, bytes): &&(u64, u64, u64)| {
             addresses.range(address..address.saturating_add(bytes)).next().is_some()
         };
-        let all = self.chunks.iter().flat_map(|chunk| &chunk.meets.allocated);
+        let all = self.of.chunks.iter().flat_map(|chunk| &chunk.meets.allocated);
         let all: Vec<(u64, u64, u64)> = all.filter(has_some).copied().collect();
         let mut found = BTreeSet::new();
         for &(seq, at) in reads {
@@ -383,35 +412,40 @@ impl Parts {
     }
 
     fn worker<'a>(&self, wanted: &Wanted) -> Worker<'a> {
-        Worker::new(&self.run, wanted, self.workers.fetch_add(1, Ordering::Relaxed))
+        Worker::new(&self.of.run, wanted, self.workers.fetch_add(1, Ordering::Relaxed))
     }
 
     fn state(&self, connection: &Connection, at: usize) -> Result<Vec<u8>, BuildError> {
-        Ok(Part::State.of(connection, self.chunks[at].first)?)
+        Ok(Part::State.of(connection, self.of.chunks[at].first)?)
     }
 
     fn unpacked_state(&self, connection: &Connection, at: usize) -> Result<State, BuildError> {
         let state = unpack_state(&self.state(connection, at)?);
-        state.map_err(|source| BuildError::Chunk { first: self.chunks[at].first, source })
+        state.map_err(|source| BuildError::Chunk { first: self.of.chunks[at].first, source })
     }
 
     /// Of each chunk, what ends in it and began before; of the last one with what is alive at the end of the
-    /// run. Empty where there are the rows of it.
+    /// run.
     pub fn ended(&self) -> &[Ended] {
-        &self.ended
+        &self.of.ended
     }
 
     pub fn threads(&self) -> usize {
-        self.run.threads
+        self.of.run.threads
+    }
+
+    /// The chunks in which code of some functions runs.
+    pub fn runs_of(&self, set: &BTreeSet<FunctionId>) -> impl Iterator<Item = &Chunk> {
+        self.of.chunks.iter().filter(|chunk| has(&chunk.meets.runs, set))
     }
 
     /// Whether code of some functions runs in a chunk.
     pub fn runs(&self, at: usize, set: &BTreeSet<FunctionId>) -> bool {
-        has(&self.chunks[at].meets.runs, set)
+        has(&self.of.chunks[at].meets.runs, set)
     }
 
     fn followers(&self) -> &BTreeMap<FunctionId, BTreeSet<FunctionId>> {
-        self.followers.get_or_init(|| followers(&self.run.code.insns))
+        self.followers.get_or_init(|| followers(&self.of.run.code.insns))
     }
 
     /// A set of functions with those whose code may run in calls of them.
@@ -438,7 +472,7 @@ impl Parts {
         take: impl FnMut(usize, Crossings) -> Result<(), E>,
     ) -> Result<(), E> {
         let list = |is_in: &dyn Fn(&FunctionId) -> bool| -> Vec<bool> {
-            (0..self.run.code.functions.len()).map(|i| is_in(&FunctionId::at(i))).collect()
+            (0..self.of.run.code.functions.len()).map(|i| is_in(&FunctionId::at(i))).collect()
         };
         let code = self.with_what_follows(set);
         let entered: BTreeSet<FunctionId> = self.followers().values().flatten().copied().collect();
@@ -448,10 +482,10 @@ impl Parts {
             with_what_follows: list(&|f| code.contains(f)),
             is_entered: list(&|f| entered.contains(f)),
         };
-        let going_on = self.ended.iter().flat_map(|ended| &ended.intervals).copied();
+        let going_on = self.of.ended.iter().flat_map(|ended| &ended.intervals).copied();
         let mut going_on: Vec<Interval> = going_on.collect();
         going_on.sort_by_key(|interval| interval.start.seq);
-        let (run, whose, going_on) = (&self.run, &whose, &going_on[..]);
+        let (run, whose, going_on) = (&self.of.run, &whose, &going_on[..]);
         self.each(connection, chunks, |_| Crosser::new(run, whose, going_on), take)
     }
 
@@ -464,7 +498,7 @@ impl Parts {
         connection: &Connection,
         chunks: &[usize],
     ) -> Result<Vec<(usize, Calls)>, BuildError> {
-        let (run, whose) = (&self.run, &Whose::nobody(self.run.code.functions.len()));
+        let (run, whose) = (&self.of.run, &Whose::nobody(self.of.run.code.functions.len()));
         let mut found = Vec::new();
         self.each(
             connection,
@@ -496,7 +530,7 @@ impl Parts {
         std::thread::scope(|scope| {
             for (i, connection) in connections.into_iter().enumerate() {
                 let (sender, next, groups, new) = (sender.clone(), &next, &groups, &new);
-                let (list, functions) = (&self.chunks, &self.functions);
+                let (list, functions) = (&self.of.chunks, &self.of.functions);
                 scope.spawn(move || {
                     let mut worker = new(number + i);
                     let Ok(connection) = connection.into_inner() else { return };
@@ -532,7 +566,9 @@ impl Parts {
                 while let Some(made) = waiting.remove(&expected) {
                     take(chunks[expected], made)?;
                     expected += 1;
-                    packed::tell(expected as u64, chunks.len() as u64);
+                    if self.tells {
+                        packed::tell(expected as u64, chunks.len() as u64);
+                    }
                 }
             }
             Ok(())

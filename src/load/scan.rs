@@ -64,7 +64,7 @@ impl ByChunk {
 
     /// What began in one chunk and ended in another one.
     pub fn begun(&self) -> Vec<Batch> {
-        begun(self.packed.ended.clone(), &self.packed.run.code, &self.wanted)
+        begun(&self.packed.ended, &self.packed.run.code, &self.wanted)
     }
 
     /// Goes through chunks, one after the other. `number`: no two have the same.

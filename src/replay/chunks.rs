@@ -34,7 +34,12 @@ impl Chunks {
         firsts.into_iter().try_for_each(|first| take(&*self.chunk(connection, first)?))
     }
 
-    fn chunk(&self, connection: &Connection, first: i64) -> Result<Rc<Runs>, ReplayError> {
+    /// The chunk that begins with a step.
+    pub(super) fn chunk(
+        &self,
+        connection: &Connection,
+        first: i64,
+    ) -> Result<Rc<Runs>, ReplayError> {
         let mut kept = self.kept.borrow_mut();
         if let Some((_, runs)) = kept.iter().find(|(of, _)| *of == first) {
             return Ok(runs.clone());

@@ -6,11 +6,11 @@ use super::chunks::Chunks;
 use super::error::{ReplayError, dense, size, slot};
 use crate::id::{BlockId, CallId, FunctionId, InstructionId, ProcessId, ThreadId};
 use crate::load::Detail;
+use crate::load::alone::Chunk;
 use crate::load::packed::{self, Wanted};
 use crate::load::parts::{self, Parts};
 use duckdb::Connection;
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 /// An access of a block, the same at each of its runs.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +71,15 @@ impl Block {
         self.moves.get(step).copied().unwrap_or(false)
     }
 
+    /// What it writes to memory, by the place among the addresses of a run, and size.
+    pub(super) fn memory_writes(&self) -> Vec<(usize, u32)> {
+        let place = |access: &BlockAccess| match access.place {
+            Place::Memory(at) if access.is_write => Some((at as usize, access.size)),
+            _ => None,
+        };
+        self.accesses.iter().filter_map(place).collect()
+    }
+
     /// Finds what of each step is asked for often.
     fn index(&mut self) {
         let steps = self.instructions.len();
@@ -111,6 +120,12 @@ pub(super) enum Fetch {
 
 /// No step of a run is behind it: what adds to the number of a step stays a number.
 const LAST: i64 = i64::MAX / 2;
+
+/// The first and the last step of a chunk.
+pub(super) fn steps_of(chunk: &Chunk) -> (i64, i64) {
+    let step = |seq: u64| i64::try_from(seq).unwrap_or(LAST).min(LAST);
+    (step(chunk.first), step(chunk.last))
+}
 
 /// Blocks and instructions of a database.
 pub struct Code {
@@ -158,40 +173,11 @@ impl Code {
         Code::read(connection, parts)
     }
 
-    /// The same for what asks for nothing but what happens while one of a set of functions is open: of the
-    /// whole run, the chunks that have such steps.
+    /// Functions in whose instances code of a set of functions runs, where the run is gone through.
     ///
     /// # Errors
-    /// As [`Code::open`].
-    pub fn open_around(
-        connection: &Connection,
-        set: &BTreeSet<FunctionId>,
-    ) -> Result<Code, ReplayError> {
-        let wanted = Wanted::calls();
-        let Some(parts) = Parts::open(connection, &wanted)? else {
-            return Code::open(connection);
-        };
-        let (mut set, mut code) = (set.clone(), Code::read(connection, None)?);
-        loop {
-            let chunks = parts.around(connection, &set)?;
-            parts.ensure(connection, &wanted, chunks.iter().cloned().flatten())?;
-            let step = |seq: u64| i64::try_from(seq).unwrap_or(LAST).min(LAST);
-            let range = |chunks: Range<usize>| {
-                let chunks = &parts.chunks()[chunks];
-                Some((step(chunks.first()?.first), step(chunks.last()?.last)))
-            };
-            code.ranges = chunks.into_iter().filter_map(range).collect();
-            // Code of one function may run in an instance of another one, which may go on behind the range.
-            let open = set.len();
-            set.extend(code.callers_of_code(connection, &set)?);
-            if set.len() == open {
-                return Ok(code);
-            }
-        }
-    }
-
-    /// Functions in whose instances code of a set of functions runs.
-    fn callers_of_code(
+    /// Where the database is damaged.
+    pub fn callers_of_code(
         &self,
         connection: &Connection,
         set: &BTreeSet<FunctionId>,
@@ -240,6 +226,16 @@ impl Code {
     /// As [`Code::open`].
     pub fn open_steps(connection: &Connection) -> Result<Code, ReplayError> {
         Code::read(connection, None)
+    }
+
+    /// Where some instructions may run: first and last steps, in order.
+    pub(super) fn ranges_of(&self, which: &BTreeSet<InstructionId>) -> Vec<(i64, i64)> {
+        let functions: Option<BTreeSet<FunctionId>> =
+            which.iter().map(|id| self.instruction(*id).function).collect();
+        match (&self.parts, functions) {
+            (Some(parts), Some(functions)) => parts.runs_of(&functions).map(steps_of).collect(),
+            _ => vec![(self.first, self.last)],
+        }
     }
 
     /// Sees to it that there is what the steps from `first` to `last` are of.
@@ -407,6 +403,11 @@ impl Code {
     pub fn block(&self, id: BlockId) -> Result<&Block, ReplayError> {
         let found = self.blocks.get(id.index()).filter(|b| !b.instructions.is_empty());
         found.ok_or(ReplayError::Missing { what: "block", id: id.column().into() })
+    }
+
+    /// By id.
+    pub(super) fn blocks(&self) -> &[Block] {
+        &self.blocks
     }
 
     /// Whether an access is of flags, which decide what runs.

@@ -20,6 +20,15 @@ pub struct Transitions {
     pub exits: BTreeMap<InstructionId, u64>,
 }
 
+impl Transitions {
+    /// Adds those of another part of the run.
+    pub fn add(&mut self, other: Transitions) {
+        other.next.into_iter().for_each(|(pair, n)| *self.next.entry(pair).or_default() += n);
+        other.entries.into_iter().for_each(|(at, n)| *self.entries.entry(at).or_default() += n);
+        other.exits.into_iter().for_each(|(at, n)| *self.exits.entry(at).or_default() += n);
+    }
+}
+
 /// Goes through what is asked for of the run once.
 pub fn transitions(code: &Code, connection: &Connection) -> Result<Transitions, ReplayError> {
     // By number of the call instance.
@@ -158,7 +167,7 @@ impl ControlFlow {
         self.block_of.get(instruction.index()).copied().flatten()
     }
 
-    fn of(code: &Code, transitions: &Transitions) -> ControlFlow {
+    pub fn of(code: &Code, transitions: &Transitions) -> ControlFlow {
         let chains = Chains::of(code, transitions);
         let mut runs: BTreeMap<InstructionId, u64> = transitions.entries.clone();
         for (&(_, b), &count) in &transitions.next {

@@ -70,6 +70,16 @@ pub struct Dependence {
     pub most: usize,
 }
 
+impl Dependence {
+    /// Adds those of another part of the run.
+    fn add(&mut self, other: Dependence) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.least = self.least.min(other.least);
+        self.most = self.most.max(other.most);
+    }
+}
+
 /// Dataflow between two instructions in a loop.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoopEdge {
@@ -83,6 +93,19 @@ pub struct LoopEdge {
     /// A carried byte was not written again at its place by the instruction that had written it, in
     /// the iteration that read it: it is no accumulator.
     pub moves: bool,
+}
+
+impl LoopEdge {
+    /// Adds that of another part of the run.
+    fn add(&mut self, other: LoopEdge) {
+        let LoopEdge { inside, least, most, memory, moves } = other;
+        let both = if self.least == 0 { least } else { self.least.min(least) };
+        self.least = if least == 0 { self.least } else { both };
+        self.most = self.most.max(most);
+        self.inside |= inside;
+        self.memory |= memory;
+        self.moves |= moves;
+    }
 }
 
 /// A loop's dependences.
@@ -118,6 +141,17 @@ struct Gatherer<'a> {
     memory: FxHashMap<ProcessId, ByteMap<Touched, 256>>,
     seq: i64,
     instruction: Option<InstructionId>,
+    /// By instruction: where it first wrote.
+    first_writes: Vec<Option<u64>>,
+}
+
+/// What iterations have to do with one another in a part of the run.
+pub struct Part {
+    by_storage: BTreeMap<(usize, Conflict, Storage), Dependence>,
+    edges: FxHashMap<EdgeKey, LoopEdge>,
+    /// As of a [`Gatherer`], at the end.
+    pending: FxHashMap<InstructionId, (EdgeKey, u64)>,
+    first_writes: Vec<Option<u64>>,
 }
 
 impl Gatherer<'_> {
@@ -201,11 +235,16 @@ impl Observer for Gatherer<'_> {
 
     fn write(&mut self, bytes: Bytes) -> u32 {
         let Space::Memory(process) = bytes.first.space else { return 0 };
-        if let Some((key, address)) = self.instruction.and_then(|i| self.pending.remove(&i))
-            && address != bytes.first.address
-            && let Some(edge) = self.edges.get_mut(&key)
-        {
-            edge.moves = true;
+        if let Some(instruction) = self.instruction {
+            if let Some(first) = self.first_writes.get_mut(instruction.index()) {
+                first.get_or_insert(bytes.first.address);
+            }
+            if let Some((key, address)) = self.pending.remove(&instruction)
+                && address != bytes.first.address
+                && let Some(edge) = self.edges.get_mut(&key)
+            {
+                edge.moves = true;
+            }
         }
         let (mut read, mut written) = (0, 0);
         let seq = self.seq;
@@ -237,13 +276,16 @@ fn registers(connection: &Connection) -> Result<Vec<(u64, u64, String)>, ReplayE
     Ok(list)
 }
 
-/// Goes through the run once: the dependences of each loop that has any.
+/// Goes through what is asked for of the run once.
+///
+/// # Errors
+/// Where the database is damaged.
 pub fn dependences(
     code: &Code,
     connection: &Connection,
     flow: &ControlFlow,
     places: &Places,
-) -> Result<BTreeMap<usize, LoopDependences>, ReplayError> {
+) -> Result<Part, ReplayError> {
     let mut gatherer = Gatherer {
         nests: Nests::new(code, connection, flow)?,
         places,
@@ -256,15 +298,41 @@ pub fn dependences(
         memory: FxHashMap::default(),
         seq: 0,
         instruction: None,
+        first_writes: vec![None; code.instructions()],
     };
     observe(code, connection, code.last, &mut gatherer)?;
+    let Gatherer { storages, by_storage, edges, pending, first_writes, .. } = gatherer;
+    let named = by_storage.into_iter().map(|((number, conflict, storage), dependence)| {
+        ((number, conflict, storages[storage].clone()), dependence)
+    });
+    Ok(Part { by_storage: named.collect(), edges, pending, first_writes })
+}
+
+/// Parts of the run in their order, at whose ends no loop that matters is live: the dependences of each loop
+/// that has any.
+pub fn joined(parts: Vec<Part>) -> BTreeMap<usize, LoopDependences> {
     let mut found: BTreeMap<usize, LoopDependences> = BTreeMap::new();
-    for ((number, conflict, storage), dependence) in gatherer.by_storage {
-        let storage = gatherer.storages[storage].clone();
-        found.entry(number).or_default().by_storage.insert((conflict, storage), dependence);
+    let mut pending: FxHashMap<InstructionId, (EdgeKey, u64)> = FxHashMap::default();
+    for part in parts {
+        pending.retain(|writer, ((number, from, to), address)| {
+            let first = part.first_writes.get(writer.index()).copied().flatten();
+            if first.is_some_and(|first| first != *address)
+                && let Some(of) = found.get_mut(number)
+                && let Some(edge) = of.edges.get_mut(&(*from, *to))
+            {
+                edge.moves = true;
+            }
+            first.is_none()
+        });
+        pending.extend(part.pending);
+        for ((number, conflict, storage), dependence) in part.by_storage {
+            let of = &mut found.entry(number).or_default().by_storage;
+            of.entry((conflict, storage)).and_modify(|d| d.add(dependence)).or_insert(dependence);
+        }
+        for ((number, writer, reader), edge) in part.edges {
+            let of = &mut found.entry(number).or_default().edges;
+            of.entry((writer, reader)).and_modify(|e| e.add(edge)).or_insert(edge);
+        }
     }
-    for ((number, writer, reader), edge) in gatherer.edges {
-        found.entry(number).or_default().edges.insert((writer, reader), edge);
-    }
-    Ok(found)
+    found
 }

@@ -9,6 +9,7 @@
 //! are to the dataflow, `writers` the communications. What asks for more stands on one of these.
 
 pub mod allocations;
+mod around;
 mod bytes;
 pub mod carried;
 mod cell;
@@ -36,6 +37,7 @@ mod window;
 pub mod writers;
 pub mod written;
 
+pub use around::Around;
 pub use code::Code;
 pub use error::ReplayError;
 pub(crate) use error::slot;

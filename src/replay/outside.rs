@@ -30,7 +30,7 @@ pub enum Change {
 /// Something that happens behind a step.
 #[derive(Clone, Debug)]
 pub struct Outside {
-    seq: i64,
+    pub(super) seq: i64,
     pub(super) process: ProcessId,
     pub address: u64,
     /// Its last byte; it does not go round the end of memory.
@@ -60,6 +60,39 @@ pub(super) struct Outsides<'a> {
     list: Vec<Outside>,
 }
 
+/// What happens behind the steps from `first` to `last`, in order.
+pub(super) fn outsides(
+    connection: &Connection,
+    (first, last): (i64, i64),
+) -> Result<Vec<Outside>, ReplayError> {
+    let mut list = Vec::new();
+    let sql = include_str!("../../queries/report/replay_outside.sql");
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![first, last])?;
+    while let Some(r) = rows.next()? {
+        let kind: String = r.get(2)?;
+        let name = || -> duckdb::Result<Rc<str>> { Ok(r.get::<_, String>(6)?.into()) };
+        let change = match &kind[..] {
+            "read" => Change::Read(name()?),
+            "write" => Change::Write(name()?),
+            "move" => Change::Move { to: r.get(5)? },
+            "copy" => Change::Copy { to: r.get(5)? },
+            "gap" => Change::Gap,
+            _ => Change::New,
+        };
+        let (address, bytes): (u64, u64) = (r.get(3)?, r.get(4)?);
+        let Some(more) = bytes.checked_sub(1) else { continue };
+        list.push(Outside {
+            seq: r.get(0)?,
+            process: r.get(1)?,
+            address,
+            last: address.saturating_add(more),
+            change,
+        });
+    }
+    Ok(list)
+}
+
 impl<'a> Outsides<'a> {
     pub(super) fn new(code: &'a Code, connection: &'a Connection, way: Way) -> Outsides<'a> {
         Outsides { code, connection, part: Part::new(way), list: Vec::new() }
@@ -68,32 +101,8 @@ impl<'a> Outsides<'a> {
     /// Loads what a piece needs, and what its neighbours will.
     pub(super) fn cover(&mut self, piece: &Piece) -> Result<(), ReplayError> {
         if let Some((first, last)) = self.part.cover(piece) {
-            self.list.clear();
             self.code.cover(self.connection, (first, last))?;
-            let sql = include_str!("../../queries/report/replay_outside.sql");
-            let mut statement = self.connection.prepare_cached(sql)?;
-            let mut rows = statement.query(params![first, last])?;
-            while let Some(r) = rows.next()? {
-                let kind: String = r.get(2)?;
-                let name = || -> duckdb::Result<Rc<str>> { Ok(r.get::<_, String>(6)?.into()) };
-                let change = match &kind[..] {
-                    "read" => Change::Read(name()?),
-                    "write" => Change::Write(name()?),
-                    "move" => Change::Move { to: r.get(5)? },
-                    "copy" => Change::Copy { to: r.get(5)? },
-                    "gap" => Change::Gap,
-                    _ => Change::New,
-                };
-                let (address, bytes): (u64, u64) = (r.get(3)?, r.get(4)?);
-                let Some(more) = bytes.checked_sub(1) else { continue };
-                self.list.push(Outside {
-                    seq: r.get(0)?,
-                    process: r.get(1)?,
-                    address,
-                    last: address.saturating_add(more),
-                    change,
-                });
-            }
+            self.list = outsides(self.connection, (first, last))?;
         }
         Ok(())
     }

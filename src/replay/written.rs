@@ -1,8 +1,9 @@
 //! Which lines of memory each window of the run writes, as `addfg prepare` stores it: a slice passes over
 //! windows that wrote nothing that it wants.
 
+use super::code::{Block, Code};
 use super::error::ReplayError;
-use super::outside::{Change, Outside};
+use super::outside::{Change, Outside, outsides};
 use crate::query::each;
 use duckdb::Connection;
 use rustc_hash::FxHashSet;
@@ -127,6 +128,97 @@ impl WriteIndex {
             rest = &rest[..at];
         }
         None
+    }
+}
+
+/// Finds in the packed run which step wrote some bytes last: where it is not stored which windows may have,
+/// the chunks are looked through, and no pass goes over them.
+pub(super) struct Writes<'a> {
+    code: &'a Code,
+    connection: &'a Connection,
+    /// First and last steps.
+    chunks: Vec<(i64, i64)>,
+    /// By block: what it writes to memory, by the place among the addresses of its run and the size.
+    of_blocks: Vec<Vec<(usize, u32)>>,
+    /// What happens to bytes beside the steps: behind which step, first and last byte.
+    outside: Vec<(i64, u64, u64)>,
+}
+
+impl<'a> Writes<'a> {
+    /// None where the run is not packed.
+    pub(super) fn open(
+        code: &'a Code,
+        connection: &'a Connection,
+    ) -> Result<Option<Writes<'a>>, ReplayError> {
+        if !code.is_packed() {
+            return Ok(None);
+        }
+        let sql = "SELECT first_seq, last_seq FROM run_chunk ORDER BY first_seq";
+        let mut statement = connection.prepare(sql)?;
+        let chunks = statement.query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?;
+        let chunks = chunks.collect::<duckdb::Result<_>>()?;
+        let overwritten = |outside: Outside| {
+            let Outside { seq, address, last, ref change, .. } = outside;
+            match *change {
+                Change::Read(_) => None,
+                Change::Gap => Some((seq, 0, u64::MAX)),
+                Change::Write(_) | Change::New => Some((seq, address, last)),
+                Change::Move { to } | Change::Copy { to } => {
+                    Some((seq, to, to.saturating_add(last - address)))
+                }
+            }
+        };
+        let all = outsides(connection, (code.first, code.last))?;
+        let outside = all.into_iter().filter_map(overwritten).collect();
+        let of_blocks = code.blocks().iter().map(Block::memory_writes).collect();
+        Ok(Some(Writes { code, connection, chunks, of_blocks, outside }))
+    }
+
+    /// The last step up to `to` that wrote one of these bytes of memory, or behind which one was, or a later one
+    /// of the same run of a block; None: none did.
+    pub(super) fn last(
+        &self,
+        to: i64,
+        addresses: impl Iterator<Item = u64>,
+    ) -> Result<Option<i64>, ReplayError> {
+        let mut wanted: Vec<u64> = addresses.collect();
+        wanted.sort_unstable();
+        let (Some(&least), Some(&most)) = (wanted.first(), wanted.last()) else { return Ok(None) };
+        let is_wanted = |first: u64, last: u64| {
+            first <= most
+                && last >= least
+                && wanted
+                    .get(wanted.partition_point(|at| *at < first))
+                    .is_some_and(|at| *at <= last)
+        };
+        let before = self.chunks.partition_point(|(first, _)| *first <= to);
+        for &(first, last) in self.chunks[..before].iter().rev() {
+            let to = to.min(last);
+            let from = self.outside.partition_point(|(seq, ..)| *seq < first);
+            let end = self.outside.partition_point(|(seq, ..)| *seq <= to);
+            let mut beside = self.outside[from..end.max(from)].iter().rev();
+            let beside = beside.find(|(_, first, last)| is_wanted(*first, *last));
+            let runs = self.code.chunks.chunk(self.connection, first)?;
+            let start = |run: usize| i64::try_from(runs.start[run]).unwrap_or(i64::MAX);
+            let writes = |run: &usize| {
+                let (addresses, block) = (runs.addresses(*run), runs.block[*run] as usize);
+                self.of_blocks.get(block).into_iter().flatten().any(|&(at, size)| {
+                    let bytes = u64::from(size).max(1) - 1;
+                    let first = addresses.get(at);
+                    first.is_some_and(|first| is_wanted(*first, first.saturating_add(bytes)))
+                })
+            };
+            let count =
+                runs.start.partition_point(|seq| i64::try_from(*seq).is_ok_and(|s| s <= to));
+            let step = (0..count).rev().find(writes).map(|run| {
+                // The run ends before the next one.
+                if run + 1 < runs.start.len() { (start(run + 1) - 1).min(to) } else { to }
+            });
+            if let Some(found) = step.max(beside.map(|(seq, ..)| *seq)) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -4,10 +4,12 @@ use super::{ViewError, report};
 use crate::graph::{FunctionNames, loop_lines};
 use crate::id::{FunctionId, InstructionId};
 use crate::query::{each, is_prepared};
-use crate::replay::control::ControlFlow;
-use crate::replay::dependences::{Conflict, Dependence, LoopDependences, Storage, dependences};
+use crate::replay::control::{ControlFlow, Transitions, transitions};
+use crate::replay::dependences::{
+    Conflict, Dependence, LoopDependences, Storage, dependences, joined,
+};
 use crate::replay::pattern::{Finding, Pattern, pattern};
-use crate::replay::{Code, places};
+use crate::replay::{Around, Code, places};
 use crate::text::file_name;
 use duckdb::Connection;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,8 +58,8 @@ pub fn loops(
             }
             rows
         }
-        None if only.is_empty() => read(connection, Code::open(connection)?, with_carried)?,
-        None => read(connection, Code::open_around(connection, only)?, with_carried)?,
+        None if only.is_empty() => find_all(connection, with_carried)?,
+        None => find_around(connection, only, with_carried)?,
     };
     if !only.is_empty() {
         rows.retain(|row| row.function_id.is_some_and(|id| only.contains(&id)));
@@ -85,15 +87,62 @@ fn made(connection: &Connection) -> Result<Option<Vec<LoopRow>>, ViewError> {
 
 /// Goes through the run: loops with all that is known of them.
 pub fn find(connection: &Connection) -> Result<Vec<LoopRow>, ViewError> {
-    read(connection, Code::open(connection)?, true)
+    find_all(connection, true)
 }
 
-fn read(
+fn find_all(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>, ViewError> {
+    let code = Code::open(connection)?;
+    let flow = ControlFlow::find(&code, connection)?;
+    let gathered = with_carried
+        .then(|| dependences(&code, connection, &flow, &places(connection)?))
+        .transpose()?;
+    rows(connection, (&code, &flow), gathered.map(|all| joined(vec![all])))
+}
+
+/// Goes through the parts of a packed run in which functions of a set are open.
+fn find_around(
     connection: &Connection,
-    code: Code,
+    only: &BTreeSet<FunctionId>,
     with_carried: bool,
 ) -> Result<Vec<LoopRow>, ViewError> {
-    let flow = ControlFlow::find(&code, connection)?;
+    let Some(mut around) = Around::open(connection)? else {
+        return find_all(connection, with_carried);
+    };
+    let mut set = only.clone();
+    let transitions = loop {
+        around.find(&set)?;
+        let (open, mut all) = (set.len(), Transitions::default());
+        let of = |code: &Code, connection: &Connection| {
+            Ok((transitions(code, connection)?, code.callers_of_code(connection, &set)?))
+        };
+        let mut callers = BTreeSet::new();
+        for (found, new) in around.each(of)? {
+            all.add(found);
+            callers.extend(new);
+        }
+        // Code of one function may run in an instance of another one, which may go on behind the range.
+        set.extend(callers);
+        if set.len() == open {
+            break all;
+        }
+    };
+    let code = Code::open_steps(connection)?;
+    let flow = ControlFlow::of(&code, &transitions);
+    let places = places(connection)?;
+    let gathered = with_carried
+        .then(|| around.each(|code, connection| dependences(code, connection, &flow, &places)))
+        .transpose()?;
+    rows(connection, (&code, &flow), gathered.map(joined))
+}
+
+/// `gathered`: None where it is not wanted.
+fn rows(
+    connection: &Connection,
+    (code, flow): (&Code, &ControlFlow),
+    gathered: Option<BTreeMap<usize, LoopDependences>>,
+) -> Result<Vec<LoopRow>, ViewError> {
+    let with_carried = gathered.is_some();
+    let mut gathered = gathered.unwrap_or_default();
     let names = FunctionNames::read(connection)?;
     let mut texts: BTreeMap<InstructionId, (String, Option<i32>)> = BTreeMap::new();
     let mut statement = connection.prepare(report!("instruction_lines"))?;
@@ -107,11 +156,6 @@ fn read(
     while let Some(r) = rows.next()? {
         sites.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
     }
-    let mut gathered = if with_carried {
-        dependences(&code, connection, &flow, &places(connection)?)?
-    } else {
-        BTreeMap::new()
-    };
     let mut disassembled: BTreeMap<InstructionId, String> = BTreeMap::new();
     let mut statement = connection.prepare(report!("instruction_texts"))?;
     let mut rows = statement.query([])?;
@@ -124,7 +168,7 @@ fn read(
         let header = flow.blocks[l.header].instructions[0];
         let line = |i| texts.get(&i).map(|t| (t.0.as_str(), t.1));
         let site = |i| sites.get(&i).or_else(|| texts.get(&i)).map(|t| (t.0.as_str(), t.1));
-        let place = named(loop_lines(&flow, l, site), loop_lines(&flow, l, line))
+        let place = named(loop_lines(flow, l, site), loop_lines(flow, l, line))
             .unwrap_or_else(|| format!("{:#x}", code.instruction(header).address));
         let of = gathered.remove(&number).unwrap_or_default();
         found.push(LoopRow {

@@ -20,17 +20,17 @@ use std::cmp::Reverse;
 
 /// Tables of `schema/9_answer.sql`.
 const TABLES: [&str; 11] = [
-    "object_use",
-    "memory_traffic",
-    "memory_moment",
-    "memory_page",
-    "memory_reuse",
+    "object_use_row",
+    "memory_traffic_row",
+    "memory_moment_row",
+    "memory_page_row",
+    "memory_reuse_row",
     "written_line",
-    "executed_loop",
-    "loop_dependence",
-    "critical_path",
-    "critical_function",
-    "critical_call",
+    "executed_loop_row",
+    "loop_dependence_row",
+    "critical_path_row",
+    "critical_function_row",
+    "critical_call_row",
 ];
 
 /// What is stored.

@@ -419,6 +419,7 @@ fn random_programs_have_the_same_rows() {
             if detail == Detail::Summary {
                 same_answers_of_parts(&packed, &rows_of);
                 same_plans(&packed, &rows_of);
+                same_slices(&packed, &rows_of);
                 calls_with_flows += same_flows_of_calls(&packed, &rows_of);
             }
             passed_over += passed_over_by_questions(&packed, of_run);
@@ -473,6 +474,20 @@ fn same_answers_of_parts(packed: &Path, rows_of: &Path) {
         ];
         for words in questions {
             same_answer(packed, rows_of, words);
+        }
+    }
+}
+
+/// Slices from steps, from bytes that somebody wrote once, and from some that nobody did.
+fn same_slices(packed: &Path, rows_of: &Path) {
+    let sql = "SELECT '0x' || lower(to_hex(address)) FROM communication WHERE space = 'memory'
+               GROUP BY address ORDER BY max(read_seq), hash(address) LIMIT 6";
+    let last: u64 = rows(rows_of, "SELECT max(return_seq) FROM function_call")[0].parse().unwrap();
+    let steps = (1..5).map(|n| (last * n / 5).to_string());
+    for at in rows(rows_of, sql).into_iter().chain(steps).chain(["0x7".to_owned()]) {
+        for way in ["--backward", "--forward"] {
+            same_answer(packed, rows_of, &["slice", "--at", &at, way, "--limit", "0"]);
+            same_answer(packed, rows_of, &["slice", "--at", &at, way, "--group"]);
         }
     }
 }

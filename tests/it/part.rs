@@ -113,6 +113,20 @@ fn a_part_is_refused_where_there_is_none() {
     refused(&["rows", utf8(&db), "--range", "1..2"], &["no packed run"]);
 }
 
+/// What `addfg prepare` stores.
+const ANSWERS: [&str; 10] = [
+    "object_use",
+    "memory_traffic",
+    "memory_moment",
+    "memory_page",
+    "memory_reuse",
+    "executed_loop",
+    "loop_dependence",
+    "critical_path",
+    "critical_function",
+    "critical_call",
+];
+
 /// Any program that opens the file gets an error where rows are not there, and never an empty answer.
 #[test]
 fn other_programs_are_told_that_rows_are_missing() {
@@ -131,6 +145,9 @@ fn other_programs_are_told_that_rows_are_missing() {
         "allocation",
         "signal_event",
         "marker",
+        "top_call",
+        "top_dataflow",
+        "top_call_edge",
         "communication",
         "opcode_line",
         "data_access",
@@ -153,7 +170,16 @@ fn other_programs_are_told_that_rows_are_missing() {
     let db = scratch.copy(&example("fir", "summary"), "plain.duckdb");
     for answer in answers(&db, &views) {
         let error = answer.expect_err("it has no rows");
-        assert!(error.contains("addfg rows DB makes them"), "{error}");
+        for way in ["addfg rows DB makes them", "addfg sql DB", "addfg.duckdb_extension"] {
+            assert!(error.contains(way), "{error}");
+        }
+    }
+    // What is found in the whole run is there when it is stored, whether there are rows or not.
+    for (answered, whole) in [(&db, "summary"), (&example("fir", "rows"), "rows")] {
+        for answer in answers(answered, &ANSWERS) {
+            let error = answer.expect_err(whole);
+            assert!(error.contains("addfg prepare DB"), "{error}");
+        }
     }
     // Names that nobody sees in a statement of `addfg sql`, which makes rows of those that it sees.
     for sql in ["FROM query_table('communication')", "FROM query('FROM function_call')"] {
@@ -166,13 +192,13 @@ fn other_programs_are_told_that_rows_are_missing() {
         Some(rows(&example("fir", "rows"), "SELECT count(*) FROM function_call")[0].as_str())
     );
     // Calls that are there are given, steps that are not are asked for in vain.
-    let (calls, steps) = views.split_at(13);
+    let (calls, steps) = views.split_at(16);
     let instance = example("fir", "instance");
     assert!(answers(&instance, calls).iter().all(Result::is_ok));
     assert!(answers(&instance, steps).iter().all(Result::is_err));
     ok(&["rows", "-q", utf8(&db), "--level", "middle"]);
-    assert!(answers(&db, &views[..14]).iter().all(Result::is_ok));
-    assert!(answers(&db, &views[14..]).iter().all(Result::is_err));
+    assert!(answers(&db, &views[..17]).iter().all(Result::is_ok));
+    assert!(answers(&db, &views[17..]).iter().all(Result::is_err));
     ok(&["rows", "-q", utf8(&db), "--range", "5..9"]);
     assert!(answers(&db, &views).iter().all(Result::is_ok));
     // Nobody kept what is missing here.

@@ -11,7 +11,7 @@ use crate::replay::outside::{Change, Outside};
 use crate::replay::places::Places;
 use crate::replay::resolve::{BackSteps, Flags, Step, What};
 use crate::replay::saves::StoreId;
-use crate::replay::written::WriteIndex;
+use crate::replay::written::{WriteIndex, Writes};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -190,10 +190,14 @@ struct Backward<'a> {
     decisions: Option<Decisions<'a>>,
     /// The criterion's step.
     criterion: Option<i64>,
+    /// The last step that is looked at.
+    start: i64,
     /// All of a line's last execution belongs to the criterion.
     still: Option<&'a BTreeSet<InstructionId>>,
     /// Which windows of the run wrote what, where that is stored.
     written: Option<WriteIndex>,
+    /// Else the packed run, looked through.
+    writes: Option<Writes<'a>>,
 }
 
 /// Why a step joins, and how far from the criterion: the nearest reason.
@@ -215,7 +219,6 @@ impl BackSteps for Backward<'_> {
     /// What matters is the criterion, what wrote wanted bytes of memory, and the saves of wanted registers.
     /// Registers are written everywhere, and what decides that steps ran is.
     fn next(&mut self, to: i64) -> Result<i64, ReplayError> {
-        let Some(index) = &self.written else { return Ok(to) };
         if self.decisions.is_some()
             || self.still.is_some()
             || self.criterion.is_some_and(|criterion| criterion <= to)
@@ -225,7 +228,11 @@ impl BackSteps for Backward<'_> {
             return Ok(to);
         }
         let saved = self.asleep.keys().map(|save| save.seq).filter(|seq| *seq <= to).max();
-        let written = index.last(to, self.wanted.addresses());
+        let written = match (&self.written, &self.writes) {
+            (Some(index), _) => index.last(to, self.wanted.addresses()),
+            (None, Some(writes)) => writes.last(to, self.wanted.addresses())?,
+            (None, None) => return Ok(to),
+        };
         Ok(saved.max(written).unwrap_or(-1))
     }
 
@@ -261,7 +268,7 @@ impl BackSteps for Backward<'_> {
                 self.wanted.visit(Bytes { first, size: 1 }, |_, want| lists.join(want, woken));
             }
         }
-        self.goes_on()
+        self.goes_on() && !self.slice.leaves(self.bounds, step.seq, self.start)
     }
 }
 
@@ -396,11 +403,16 @@ fn last_of(
     which: &BTreeSet<InstructionId>,
 ) -> Result<Option<i64>, ReplayError> {
     let mut found = None;
-    code.backwards(connection, (code.first, code.last), |piece| {
-        let last = piece.steps().rev().find(|&s| which.contains(&piece.block.instructions[s]));
-        found = last.map(|s| piece.seq(s));
-        Ok(found.is_none())
-    })?;
+    for range in code.ranges_of(which).into_iter().rev() {
+        code.backwards(connection, range, |piece| {
+            let last = piece.steps().rev().find(|&s| which.contains(&piece.block.instructions[s]));
+            found = last.map(|s| piece.seq(s));
+            Ok(found.is_none())
+        })?;
+        if found.is_some() {
+            break;
+        }
+    }
     Ok(found)
 }
 
@@ -423,8 +435,10 @@ pub fn backward(
         asleep: FxHashMap::default(),
         decisions: control.map(|flow| Decisions::new(flow, connection)).transpose()?,
         criterion: None,
+        start: code.last,
         still: None,
         written: WriteIndex::read(connection)?,
+        writes: Writes::open(code, connection)?,
     };
     let start = match criterion {
         Criterion::Step(seq) => {
@@ -449,7 +463,10 @@ pub fn backward(
     };
     // With control dependences, what a branch compares comes to it through the flags.
     let flags = if control.is_some() { Flags::Followed } else { Flags::Ignored };
+    found.start = start;
     code.steps_back(connection, (code.first, start), flags, &mut found)?;
-    found.unwritten();
+    if found.slice.slice.left_at.is_none() {
+        found.unwritten();
+    }
     Ok(Some(found.slice.finish()))
 }

@@ -73,6 +73,8 @@ struct Forward<'a> {
     target: Option<Target>,
     /// The criterion's step.
     criterion: Option<i64>,
+    /// The first step that is looked at.
+    start: i64,
     /// All of a line's first execution belongs to the criterion.
     still: Option<&'a BTreeSet<InstructionId>>,
 }
@@ -99,7 +101,8 @@ impl Forward<'_> {
         }
         self.writes(step, reason.map(|r| r.0));
         self.outside(step);
-        self.still.is_some() || self.affected.len() > 0 || !self.kept.is_empty()
+        let goes_on = self.still.is_some() || self.affected.len() > 0 || !self.kept.is_empty();
+        goes_on && !self.slice.leaves(self.bounds, step.seq, self.start)
     }
 
     /// Why a step is in the slice, and how far from the criterion.
@@ -229,11 +232,16 @@ fn first_of(
     which: &BTreeSet<InstructionId>,
 ) -> Result<Option<i64>, ReplayError> {
     let mut found = None;
-    code.flow(connection, (code.first, code.last), |piece| {
-        let first = piece.steps().find(|&s| which.contains(&piece.block.instructions[s]));
-        found = first.map(|s| piece.seq(s));
-        found.is_none()
-    })?;
+    for range in code.ranges_of(which) {
+        code.flow(connection, range, |piece| {
+            let first = piece.steps().find(|&s| which.contains(&piece.block.instructions[s]));
+            found = first.map(|s| piece.seq(s));
+            found.is_none()
+        })?;
+        if found.is_some() {
+            break;
+        }
+    }
     Ok(found)
 }
 
@@ -251,6 +259,7 @@ pub fn forward(
         kept: FxHashMap::default(),
         target: None,
         criterion: None,
+        start: code.first,
         still: None,
     };
     let start = match criterion {
@@ -276,6 +285,7 @@ pub fn forward(
     let Some(start) = start.filter(|seq| (code.first..=code.last).contains(seq)) else {
         return Ok(None);
     };
+    found.start = start;
     code.steps(connection, (start, code.last), |step| found.step(step))?;
     Ok(Some(found.slice.finish()))
 }

@@ -20,11 +20,15 @@ pub enum Criterion {
 /// Bytes of memory that a criterion names at most.
 pub(super) const MOST_BYTES: u64 = 1 << 24;
 
-/// Bounds of a slice: communications from the criterion at most, steps to list at most.
+/// Bounds of a slice.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
+    /// Communications from the criterion at most.
     pub depth: u32,
+    /// Steps to list at most.
     pub limit: usize,
+    /// So many steps of the run from the criterion, a slice that has as many steps as are listed is left.
+    pub far: i64,
 }
 
 /// Why a step is in a slice.
@@ -76,7 +80,7 @@ pub enum Source {
 }
 
 /// Bytes from one instruction to another.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SliceEdge {
     pub memory: u64,
     pub register: u64,
@@ -101,8 +105,10 @@ impl SliceEdge {
 pub struct Slice {
     /// The nearest to the criterion, in the order in which they were met.
     pub steps: Vec<SliceStep>,
-    /// All of them.
+    /// All of them, up to where it was left.
     pub count: u64,
+    /// The last step of the run that was looked at, where the slice may go on behind it.
+    pub left_at: Option<i64>,
     pub instructions: BTreeMap<InstructionId, SliceInstruction>,
     /// From writer to reader.
     pub data: BTreeMap<(Source, InstructionId), SliceEdge>,
@@ -151,6 +157,17 @@ impl Gathered {
         sum.depth = sum.depth.min(step.depth);
         sum.first = sum.first.min(step.seq);
         sum.last = sum.last.max(step.seq);
+    }
+
+    /// Leaves the slice at a step, where that is far from the criterion and there is enough to list. Gives
+    /// whether it does.
+    #[inline]
+    pub(super) fn leaves(&mut self, bounds: Bounds, seq: i64, criterion: i64) -> bool {
+        let far = seq.abs_diff(criterion) >= bounds.far.unsigned_abs();
+        if far && self.slice.steps.len() >= bounds.limit {
+            self.slice.left_at = Some(seq);
+        }
+        self.slice.left_at.is_some()
     }
 
     /// Adjacent bytes that one instruction wrote and another reads.

@@ -4,7 +4,7 @@ use crate::id::{CallId, FunctionId};
 use crate::store::row::tables;
 
 tables! {
-    ObjectUse<'a>, ObjectUses = "object_use" {
+    ObjectUse<'a>, ObjectUses = "object_use_row" {
         object: &'a str => VARCHAR,
         field: Option<&'a str> => VARCHAR,
         address: Option<u64> => UBIGINT,
@@ -20,7 +20,7 @@ tables! {
         last_seq: i64 => BIGINT,
     }
 
-    MemoryTraffic<'a>, MemoryTraffics = "memory_traffic" {
+    MemoryTraffic<'a>, MemoryTraffics = "memory_traffic_row" {
         name: &'a str => VARCHAR,
         reads: u64 => UBIGINT,
         read_bytes: u64 => UBIGINT,
@@ -32,7 +32,7 @@ tables! {
         first_read_bytes: u64 => UBIGINT,
     }
 
-    MemoryMoment, MemoryMoments = "memory_moment" {
+    MemoryMoment, MemoryMoments = "memory_moment_row" {
         moment: usize => INTEGER,
         first_seq: i64 => BIGINT,
         reads: u64 => UBIGINT,
@@ -41,14 +41,14 @@ tables! {
         footprint: u64 => UBIGINT,
     }
 
-    MemoryPage, MemoryPages = "memory_page" {
+    MemoryPage, MemoryPages = "memory_page_row" {
         moment: usize => INTEGER,
         page: u64 => UBIGINT,
         reads: u64 => UBIGINT,
         writes: u64 => UBIGINT,
     }
 
-    MemoryReuse, MemoryReuses = "memory_reuse" {
+    MemoryReuse, MemoryReuses = "memory_reuse_row" {
         class: Option<usize> => INTEGER,
         accesses: u64 => UBIGINT,
     }
@@ -58,7 +58,7 @@ tables! {
         line: u64 => UBIGINT,
     }
 
-    ExecutedLoop<'a>, ExecutedLoops = "executed_loop" {
+    ExecutedLoop<'a>, ExecutedLoops = "executed_loop_row" {
         loop_id: usize => INTEGER,
         function_id: Option<FunctionId> => INTEGER,
         place: &'a str => VARCHAR,
@@ -77,7 +77,7 @@ tables! {
         recurrences: usize => BIGINT,
     }
 
-    LoopDependence<'a>, LoopDependences = "loop_dependence" {
+    LoopDependence<'a>, LoopDependences = "loop_dependence_row" {
         loop_id: usize => INTEGER,
         conflict: &'a str => VARCHAR,
         space: &'a str => VARCHAR,
@@ -88,19 +88,19 @@ tables! {
         bytes: u64 => UBIGINT,
     }
 
-    CriticalPath<'a>, CriticalPaths = "critical_path" {
+    CriticalPath<'a>, CriticalPaths = "critical_path_row" {
         weight: &'a str => VARCHAR,
         steps: i64 => BIGINT,
         length: u64 => UBIGINT,
     }
 
-    CriticalFunction<'a>, CriticalFunctions = "critical_function" {
+    CriticalFunction<'a>, CriticalFunctions = "critical_function_row" {
         weight: &'a str => VARCHAR,
         function_id: Option<FunctionId> => INTEGER,
         on_path: u64 => UBIGINT,
     }
 
-    CriticalCall<'a>, CriticalCalls = "critical_call" {
+    CriticalCall<'a>, CriticalCalls = "critical_call_row" {
         weight: &'a str => VARCHAR,
         call_id: CallId => INTEGER,
         function_id: Option<FunctionId> => INTEGER,

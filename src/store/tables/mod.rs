@@ -84,9 +84,9 @@ mod tests {
         "function_edge_folded",
         "function_time",
         "stack_time",
-        "top_call",
-        "top_call_edge",
-        "top_dataflow",
+        "top_call_row",
+        "top_call_edge_row",
+        "top_dataflow_row",
     ];
 
     #[test]

@@ -90,3 +90,41 @@ fn a_slice_is_the_closure_of_the_communications() {
         }
     }
 }
+
+/// What is left far from the criterion is the beginning of what is found without an end.
+#[test]
+fn a_long_slice_is_left_where_its_list_is_full() {
+    use addfg::internals::replay::slice::Bounds;
+    use addfg::internals::views::slice::{Along, Direction, slice};
+    let (db, mut left) = (open(&example("jpeg", "full")), 0);
+    let last: i64 =
+        db.query_row("SELECT max(return_seq) FROM function_call", [], |r| r.get(0)).unwrap();
+    for (place, limit, far) in (1..8).flat_map(|n| [(n, 3, 50), (n, 40, 2000), (n, 10, i64::MAX)]) {
+        for direction in [Direction::Backward, Direction::Forward] {
+            let at = last * place / 8;
+            let found = |limit, far| {
+                let bounds = Bounds { depth: u32::MAX, limit, far };
+                slice(&db, &at.to_string(), direction, Along::Data, bounds).unwrap().slice
+            };
+            let (part, all) = (found(limit, far), found(usize::MAX, 0));
+            assert_eq!(all.left_at, None);
+            let steps =
+                |slice: &addfg::internals::replay::slice::Slice, limit| -> Vec<(i64, u32)> {
+                    slice.steps.iter().take(limit).map(|step| (step.seq, step.depth)).collect()
+                };
+            assert_eq!(steps(&part, limit), steps(&all, limit), "{at} {direction:?}");
+            match part.left_at {
+                Some(seq) => {
+                    left += 1;
+                    assert!(part.steps.len() == limit && seq.abs_diff(at) >= far.unsigned_abs());
+                    let seen = all.steps.iter().filter(|s| s.seq.abs_diff(at) <= seq.abs_diff(at));
+                    assert_eq!(part.count, seen.count() as u64, "{at} {direction:?}");
+                }
+                None => {
+                    assert_eq!((part.count, part.data), (all.count, all.data), "{at} {direction:?}")
+                }
+            }
+        }
+    }
+    assert!(left >= 8, "{left} of 42 were left");
+}
