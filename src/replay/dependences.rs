@@ -116,6 +116,21 @@ pub struct LoopDependences {
     pub edges: BTreeMap<(InstructionId, InstructionId), LoopEdge>,
 }
 
+impl LoopDependences {
+    /// The instructions that read what one writes.
+    pub fn readers(&self, writer: InstructionId) -> impl Iterator<Item = InstructionId> {
+        let from = self.edges.range((writer, InstructionId::FIRST)..);
+        from.take_while(move |((w, _), _)| *w == writer).map(|((_, r), _)| *r)
+    }
+
+    /// By instruction: those that write what it reads.
+    pub fn writers(&self) -> BTreeMap<InstructionId, Vec<InstructionId>> {
+        let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        self.edges.keys().for_each(|(w, r)| found.entry(*r).or_default().push(*w));
+        found
+    }
+}
+
 /// Who touched a byte last.
 #[derive(Clone, Copy, Default)]
 struct Touched {

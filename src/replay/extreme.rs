@@ -3,7 +3,7 @@
 
 use super::dependences::LoopDependences;
 use crate::id::InstructionId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a conditional move keeps if it moves on "less" what was compared with what it keeps.
 const LESS: [&str; 8] =
@@ -81,6 +81,8 @@ enum Root {
 /// A loop's dataflow, and a circle in it.
 pub struct Circle<'a> {
     pub found: &'a LoopDependences,
+    /// [`LoopDependences::writers`]
+    pub writers: &'a BTreeMap<InstructionId, Vec<InstructionId>>,
     pub text: &'a dyn Fn(InstructionId) -> String,
     pub part: &'a BTreeSet<InstructionId>,
 }
@@ -99,16 +101,12 @@ impl Circle<'_> {
         self.is(instruction, &["mov", "pshufd"])
     }
 
-    fn readers(&self, of: InstructionId) -> impl Iterator<Item = InstructionId> {
-        self.found.edges.keys().filter(move |(w, _)| *w == of).map(|(_, r)| *r)
-    }
-
     /// Comparisons of what an instruction gives, moved or not.
     fn comparisons(&self, of: InstructionId) -> BTreeSet<InstructionId> {
         let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::new());
         let mut list = vec![of];
         while let Some(next) = list.pop() {
-            for reader in self.readers(next) {
+            for reader in self.found.readers(next) {
                 if self.is(reader, &["cmp"]) {
                     found.insert(reader);
                 } else if self.part.contains(&reader) && self.moves(reader) && seen.insert(reader) {
@@ -208,7 +206,7 @@ impl Circle<'_> {
     /// Who wrote an operand of an instruction.
     fn writers(&self, reader: InstructionId, operand: &str) -> Vec<InstructionId> {
         let wanted = register(operand);
-        let into = self.found.edges.keys().filter(|(_, r)| *r == reader).map(|(w, _)| *w);
+        let into = self.writers.get(&reader).into_iter().flatten().copied();
         let writes = |w: &InstructionId| {
             let text = (self.text)(*w);
             operands(&text).last().is_some_and(|to| !to.contains('(') && register(to) == wanted)

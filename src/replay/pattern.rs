@@ -112,6 +112,7 @@ enum Recurrence {
 
 struct Graph<'a> {
     found: &'a LoopDependences,
+    writers: BTreeMap<InstructionId, Vec<InstructionId>>,
     text: &'a dyn Fn(InstructionId) -> String,
 }
 
@@ -129,8 +130,11 @@ impl Graph<'_> {
         // A slot of the frame that the circle does not write has one value, and so has a constant.
         let slot = ["(%rsp)", "(%rbp)", "(%rip)"].iter().any(|at| text.contains(at));
         let touches_memory = text.contains(['(', '[']) && !is_lea && !slot;
-        let mut own = self.found.edges.iter().filter(|((w, r), _)| inside(w, r));
-        let own = own.any(|((w, r), edge)| edge.memory && [*w, *r].contains(&instruction));
+        let to = self.found.readers(instruction).map(|reader| (instruction, reader));
+        let from = self.writers.get(&instruction).into_iter().flatten().map(|w| (*w, instruction));
+        let own = to.chain(from).any(|(w, r)| {
+            inside(&w, &r) && self.found.edges.get(&(w, r)).is_some_and(|edge| edge.memory)
+        });
         let fits = is_one(&text, &MOVES) || is_one(&text, &COUNTS);
         fits && !multiplies && (!touches_memory || own)
     }
@@ -140,7 +144,7 @@ impl Graph<'_> {
     fn is_the_same(&self, instruction: &InstructionId) -> bool {
         let text = (self.text)(*instruction);
         let slot = text.contains("(%rsp)") || text.contains("(%rbp)");
-        let is_fed = self.found.edges.keys().any(|(_, reader)| reader == instruction);
+        let is_fed = self.writers.contains_key(instruction);
         is_one(&text, &MOVES) && !is_fed && (slot || !text.contains(['(', '[']))
     }
 
@@ -152,7 +156,7 @@ impl Graph<'_> {
             mnemonic(&text).ends_with("ss") || mnemonic(&text).ends_with("sd")
         };
         let writes = |a: InstructionId, b: InstructionId| self.found.edges.contains_key(&(a, b));
-        let mut between = self.found.edges.keys().filter(|(w, _)| *w == load).map(|(_, r)| *r);
+        let mut between = self.found.readers(load);
         is_one(&(self.text)(reader), &["movap", "vmovap"])
             && scalar(&load)
             && between.any(|i| scalar(&i) && writes(i, reader))
@@ -176,7 +180,7 @@ impl Graph<'_> {
         }
         let mut comparisons = BTreeSet::new();
         let mut operations = BTreeSet::new();
-        let circle = Circle { found: self.found, text: self.text, part };
+        let circle = Circle { found: self.found, writers: &self.writers, text: self.text, part };
         let chosen = circle.of_vectors();
         operations.extend(chosen.map(Some));
         for i in part.iter().filter(|_| chosen.is_none()) {
@@ -209,7 +213,7 @@ pub fn pattern(found: &LoopDependences, text: &dyn Fn(InstructionId) -> String) 
     for &(writer, reader) in found.edges.keys() {
         all.add_edge(writer, reader, ());
     }
-    let graph = Graph { found, text };
+    let graph = Graph { found, writers: found.writers(), text };
     // Sources of the dataflow first: what counters feed is known when it is looked at.
     let mut parts: Vec<BTreeSet<InstructionId>> =
         kosaraju_scc(&all).into_iter().map(BTreeSet::from_iter).collect();
