@@ -100,6 +100,12 @@ fn stacks_of_their_own_agree() {
     agrees("coroutines.c", &[]);
 }
 
+/// What a forked child does is nobody's: it does not say anything where its parent's sums go.
+#[test]
+fn children_leave_the_sums_of_their_parent() {
+    agrees("inherited.c", &[]);
+}
+
 /// Unwinding leaves functions without a return.
 #[test]
 fn exceptions_agree() {
