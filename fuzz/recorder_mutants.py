@@ -47,9 +47,16 @@ LEFT_OUT = ["knows::programs_of_", "recorder::the_recorder_compiles_against_each
 # Tests of a file that do not run the recorder.
 OF_FILE = {"stream/addfg_stream.h": ["told::the_header_packs_what_it_is_given"]}
 # What tests whose names begin so, which compare a lot, are worth before they have found anything, by the file.
+# The first one whose name is in that of the file.
 SHARP = {
-    "sums": {"sums::random_programs": 30, "sums::a_snapshot_is": 30, "sums::answers": 10},
+    "sums_wire": {"sums::answers": 40, "sums::a_program_goes_on": 40, "sums::programs_that_find": 20},
+    "sums_actors": {"sums::few_numbers": 30, "sums::contexts": 20, "sums::deep": 10, "sums::programs_that_find": 60},
+    "sums_numbers": {"sums::few_numbers": 30, "sums::contexts_that": 30, "sums::programs_that_find": 60, "sums::random_programs_with_few": 20},
+    "sums": {"sums::programs_that_find": 60, "sums::random_programs": 20, "sums::a_database_of": 20, "sums::a_snapshot_is": 20, "sums::answers": 10,
+             "sums::tables": 20, "sums::few_numbers": 20},
+    "files": {"told::what_becomes": 60, "told::what_a_program_says_it_does": 60},
     "": {"told::": 5, "told::what_a_program_says_it_does": 30, "told::the_header_packs_what_it_is_given": 90, "stream::random": 10,
+         "told::what_becomes": 10, "stream::what_faults": 20, "sums::programs_that_find": 20,
          "recorder::a_part": 5, "recorder::what_random": 5, "sums::random_programs_agree": 10},
 }
 # What changes nothing: file, function, change (`#2`: the second of this kind in the function), reason. Tabs between.
@@ -59,7 +66,7 @@ EQUIVALENT = os.path.join(HERE, "fuzz/recorder_equivalent.txt")
 MORE, LESS, ANY = r"\d+: \d+", r"(<=?|>=?): ", r""
 RULES = [
     ("memory that is not given back: nothing but memory changes",
-     r"left out: (if \([^;]*\) )?VG_\(free\)\([^;()]*\);$", r""),
+     r"left out: (if \([^;]*\) )?(VG_\(free\)\([^;()]*\)|free_table\(.*\));$", r""),
     ("memory that is not given back: nothing but memory changes",
      r"condition negated: ", r"if \(«(.*)»\) VG_\(free\)\(\1\);"),
     ("where what is read lies in its file is not asked, and what has no data in memory has no place",
@@ -86,6 +93,8 @@ RULES = [
      LESS, r"(?P<a>\S+( [+*] \S+)*) «[<>]=?» (?P<b>\S+( [+*-] \S+)*) \? ((?P=a)|(?P=b)) : ((?P=a)|(?P=b))\b"
            r"|(?<=\()(?P<c>\S+) «[<>]=?» (?P<d>\S+)\) (?P=c) = (?P=d);"
            r"|(?P<e>\w+) «>» (?P<f>[\w+ ]+) \? (?P=e) - (?P=f) : 0"),
+    ("valgrind gives programs no addresses above 128 GiB",
+     r"left out: .*problem\(TOO_HIGH\);|return problem\(TOO_HIGH\): ", r""),
     ("how many arguments are in registers: heeded where words have 32 bits only",
      MORE, r"unsafeIRDirty_0_N\(«\d»|unsafeIRDirty_1_N\(answer, «\d»|call_if\(.*\w, «\d»,"),
 ]
@@ -339,7 +348,7 @@ class Guards:
         here = [test for test, (_, names) in self.known.items() if function not in self.names or function in names]
         here = [test for test in here if self.known[test][0] < LONG] or here
         here += OF_FILE.get(mutant[0], [])
-        of = SHARP["sums" if "/sums" in mutant[0] else ""]
+        of = next(of for part, of in SHARP.items() if part in mutant[0])
         sharp = lambda test: max((worth for name, worth in of.items() if test.startswith(name)), default=0)
         worth = lambda test: (1 + sharp(test) + self.found[test] + 20 * self.found[function, test]) / (0.5 + self.known[test][0])
         for test in sorted(here, key=worth, reverse=True):

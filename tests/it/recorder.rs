@@ -112,7 +112,8 @@ fn what_random_programs_load_was_stored_or_delivered() {
         return;
     }
     for seed in crate::common::seeds(8) {
-        let more = [&["threads", "memory"][..], &["jumps", "memory"]][seed as usize % 2];
+        let more = [&["threads", "memory"][..], &["jumps", "memory"], &["wide", "memory"]];
+        let more = more[seed as usize % 3];
         let program = crate::sums::wild(&scratch, seed, more);
         let (stream, output) = record(&recorder, &["--check=yes"], &[utf8(&program)]);
         let said = String::from_utf8_lossy(&output.stderr);

@@ -3,7 +3,7 @@
 
 use crate::common::program::{Program, Random};
 use crate::common::{
-    Scratch, addfg, example, have, ok, repository, rows, said, shared, stream, utf8,
+    Scratch, addfg, example, have, ok, repository, rows, said, seeds, shared, stream, utf8,
 };
 use crate::verify;
 use addfg::internals::diagnostics::Diagnostic;
@@ -343,7 +343,7 @@ fn random_programs_are_recorded_as_lackey_does() {
         crate::sums::wild(&scratch, seed, &["jumps", "memory"]);
         let (source, program) = (scratch.path("wild.s"), scratch.path("wild"));
         let text = std::fs::read_to_string(&source).expect("assembly");
-        std::fs::write(&source, text.replace("lock cmpxchg", "mov")).expect("written");
+        std::fs::write(&source, text.replace("lock cmpxchg %", "mov %")).expect("written");
         let mut gcc = Command::new("gcc");
         gcc.args(["-nostdlib", "-static", "-no-pie", "-o"]).arg(&program).arg(&source);
         assert!(gcc.status().expect("gcc").success());
@@ -362,6 +362,39 @@ fn random_programs_are_recorded_as_lackey_does() {
         let differs = ours.iter().zip(&theirs).position(|(a, b)| a != b);
         assert_eq!((differs, ours.len()), (None, theirs.len()), "seed {seed}");
         assert!(ours.len() > 100);
+    }
+}
+
+/// Blocks that a fault leaves in the middle have the steps and accesses up to there, whatever stands before and behind
+/// (`tests/programs/faulting.py` knows each).
+#[test]
+fn what_faults_leave_in_the_middle_is_all_there_is() {
+    let scratch = Scratch::new("stream-faulting");
+    let Some(recorder) = recorder() else { return };
+    if !have("python3") {
+        return;
+    }
+    let [source, program, stream, steps] =
+        ["faulting.s", "faulting", "a.stream", "steps"].map(|name| scratch.path(name));
+    let python = |script: &str| {
+        let mut python = Command::new("python3");
+        python.arg(repository(script));
+        python
+    };
+    for seed in seeds(4) {
+        let seed = seed.to_string();
+        let text = python("tests/programs/faulting.py").arg(&seed).output().expect("python3");
+        std::fs::write(&source, text.stdout).expect("written");
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-nostdlib", "-static", "-no-pie", "-o"]).arg(&program).arg(&source);
+        assert!(gcc.status().expect("gcc").success(), "seed {seed}");
+        valgrind(&recorder, &["--tool=addfg", &format!("--stream={}", utf8(&stream))], &program);
+        let text = python("recorders/stream/dump.py").arg(&stream).output().expect("python3");
+        std::fs::write(&steps, text.stdout).expect("written");
+        let mut model = python("tests/programs/faulting.py");
+        let steps = std::fs::File::open(&steps).expect("steps");
+        let output = model.arg(&seed).arg(&program).stdin(steps).output().expect("python3");
+        assert!(output.status.success(), "seed {seed}: {}", said(&output));
     }
 }
 

@@ -100,6 +100,12 @@ fn stacks_of_their_own_agree() {
     agrees("coroutines.c", &[]);
 }
 
+/// What a forked child does is nobody's: it does not say anything where its parent's sums go.
+#[test]
+fn children_leave_the_sums_of_their_parent() {
+    agrees("inherited.c", &[]);
+}
+
 /// Unwinding leaves functions without a return.
 #[test]
 fn exceptions_agree() {
@@ -184,9 +190,17 @@ const NOT_EXACT: [&str; 2] = ["conditional stores of registers", "stores into th
 
 /// A random program with more of what programs do: `tests/programs/wild.py` has the words.
 pub fn wild(scratch: &Scratch, seed: u64, more: &[&str]) -> PathBuf {
+    wild_of(scratch, seed, 16, more)
+}
+
+/// With functions of so many operations at most.
+fn wild_of(scratch: &Scratch, seed: u64, operations: u32, more: &[&str]) -> PathBuf {
     let [source, program] = ["wild.s", "wild"].map(|name| scratch.path(name));
     let mut python = Command::new("python3");
-    python.arg(repository("tests/programs/wild.py")).args([&seed.to_string(), "16"]).args(more);
+    python
+        .arg(repository("tests/programs/wild.py"))
+        .args([&seed.to_string(), &operations.to_string()])
+        .args(more);
     std::fs::write(&source, python.output().expect("python3").stdout).expect("written");
     let mut gcc = Command::new("gcc");
     gcc.args(["-nostdlib", "-static", "-no-pie", "-o"]).arg(&program).arg(&source);
@@ -217,6 +231,44 @@ fn random(few: u64, more: &[&str], options: &str) {
         }
     }
     assert!(2 * exact >= seeds.len(), "{exact} of {}", seeds.len());
+}
+
+/// A random program of so many operations, its words, and an option of valgrind's.
+struct Fixed(u64, u32, &'static [&'static str], &'static str);
+
+/// Programs that were chosen because they find the most mutants of the recorder (fuzz/recorder_mutants.py) in the time that
+/// they take: all of them are summed exactly.
+const FIXED: &[Fixed] = &[
+    Fixed(30, 24, &["wide"], ""),
+    Fixed(1, 16, &["signals", "jumps"], ""),
+    Fixed(3, 16, &["threads", "memory"], "--sums-numbers=40"),
+    Fixed(20, 30, &["wide", "jumps"], "--sums-numbers=25"),
+    Fixed(31, 24, &["wide", "memory"], "--snapshots=yes"),
+    Fixed(20, 40, &["wide"], ""),
+    Fixed(21, 12, &["wide", "threads", "crowd"], ""),
+    Fixed(21, 16, &["wide", "memory", "signals"], "--sums-numbers=24"),
+    Fixed(22, 50, &[], ""),
+    Fixed(34, 20, &["wide", "jumps", "signals", "memory"], ""),
+    Fixed(33, 24, &["wide", "memory"], "--sums-numbers=24"),
+    Fixed(35, 24, &["wide"], "--sums-numbers=30"),
+    Fixed(2, 16, &["threads", "memory", "signals", "jumps", "marks"], "--snapshots=yes"),
+];
+
+#[test]
+fn programs_that_find_most_agree() {
+    let scratch = Scratch::new("sums-fixed");
+    if !makes_wild() {
+        return;
+    }
+    for Fixed(seed, operations, words, option) in FIXED {
+        let program = wild_of(&scratch, *seed, *operations, words);
+        let output = compared_with(&scratch, &[utf8(&program)], option);
+        let what = format!("seed {seed}, {words:?} {option}");
+        assert_eq!(differences(&output), [""; 0], "{what}");
+        assert!(output.status.success(), "{what}: {}", said(&output));
+        let compared = if option.contains("numbers") { 4..=5 } else { 5..=5 };
+        assert!(compared.contains(&tables(&output)), "{what}: {}", said(&output));
+    }
 }
 
 /// Programs as no compiler makes them (`tests/programs/wild.py`): parts of registers, stores that overlap, saves that
@@ -258,6 +310,26 @@ fn random_programs_with_few_numbers_agree() {
     random(6, &["signals", "jumps"], &few(40));
 }
 
+/// Records a program through `tests/programs/in_pieces.py`, which says how often the sums were asked for, and came.
+fn in_pieces(scratch: &Scratch, program: &Path, what: &[(&str, &str)]) -> (Output, [u32; 2]) {
+    let (folder, log) = (scratch.path("bin"), scratch.path("log"));
+    if !folder.exists() {
+        std::fs::create_dir(&folder).expect("a folder");
+        let script = repository("tests/programs/in_pieces.py");
+        std::os::unix::fs::symlink(script, folder.join("valgrind")).expect("a link");
+    }
+    let path = format!("{}:{}", utf8(&folder), std::env::var("PATH").expect("PATH"));
+    let (db, sums) = (scratch.path("run.duckdb"), scratch.path("sums"));
+    let to = ["--force", "-o", utf8(&db), "--sums", utf8(&sums), "--check-sums"];
+    let all = [&["record", "-q", "--detail", "summary"], &to[..], &["--", utf8(program)]];
+    let mut addfg = command(&all.concat());
+    addfg.env("PATH", &path).env("IN_PIECES", &log).envs(what.iter().copied());
+    let output = addfg.output().expect("addfg runs");
+    let log = std::fs::read_to_string(&log).expect("what it did");
+    let numbers = log.split(' ').map(|n| n.parse().expect("a number")).collect::<Vec<u32>>();
+    (output, [numbers[0], numbers[1]])
+}
+
 /// Answers come in pieces, and what asks for the sums stands before and behind them (`tests/programs/in_pieces.py`):
 /// each is answered, and changes nothing.
 #[test]
@@ -266,32 +338,38 @@ fn answers_that_come_in_pieces_agree() {
     if !makes_wild() {
         return;
     }
-    let folder = scratch.path("bin");
-    std::fs::create_dir(&folder).expect("a folder");
-    let script = repository("tests/programs/in_pieces.py");
-    std::os::unix::fs::symlink(script, folder.join("valgrind")).expect("a link");
-    let path = format!("{}:{}", utf8(&folder), std::env::var("PATH").expect("PATH"));
     for seed in seeds(4) {
         let program = wild(&scratch, seed, &["threads", "memory"]);
-        let (db, sums, log) =
-            (scratch.path("run.duckdb"), scratch.path("sums"), scratch.path("log"));
-        let to = ["--force", "-o", utf8(&db), "--sums", utf8(&sums), "--check-sums"];
-        let all = [&["record", "-q", "--detail", "summary"], &to[..], &["--", utf8(&program)]];
-        let mut addfg = command(&all.concat());
-        addfg.env("PATH", &path).env("IN_PIECES", &log).env("IN_PIECES_SEED", seed.to_string());
-        let output = addfg.output().expect("addfg runs");
+        let (output, [asked, answered]) =
+            in_pieces(&scratch, &program, &[("IN_PIECES_SEED", &seed.to_string())]);
         if !NOT_EXACT.iter().any(|what| said(&output).contains(what)) {
             assert_eq!(differences(&output), [""; 0], "seed {seed}");
             assert!(output.status.success(), "seed {seed}: {}", said(&output));
         }
-        let log = std::fs::read_to_string(&log).expect("what it did");
-        let [asked, answered] =
-            log.split(' ').map(|n| n.parse().expect("a number")).collect::<Vec<u32>>()[..]
-        else {
-            panic!("{log}")
-        };
         assert!(asked > 5 && asked == answered, "seed {seed}: {asked} {answered}");
     }
+}
+
+/// addfg is gone before an answer, behind it, in the middle of it, or before the last rows: the program goes on as it
+/// would, and it is said once.
+#[test]
+fn a_program_goes_on_when_nobody_takes_its_sums() {
+    let scratch = Scratch::new("sums-gone");
+    if !makes_wild() {
+        return;
+    }
+    let program = wild(&scratch, 2, &[]);
+    let steps = "SELECT sum(steps_self), count(*) FROM function_profile";
+    let mut all = Vec::new();
+    for last in ["0", "0.04", "1", "1.01", "5", "5.9", "20.5", "9999"] {
+        let (output, _) = in_pieces(&scratch, &program, &[("IN_PIECES_LAST", last)]);
+        let gone = said(&output).matches("nobody takes the sums any more").count();
+        assert_eq!(gone, usize::from(last != "9999"), "{last}: {}", said(&output));
+        // The stream has all of it.
+        all.push(rows(&scratch.path("run.duckdb"), steps));
+    }
+    all.dedup();
+    assert_eq!(all.len(), 1, "{all:?}");
 }
 
 /// Contexts that are deeper than are kept are those above them.

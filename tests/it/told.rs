@@ -1,7 +1,7 @@
 //! The recorder for valgrind tells what a program says that it did: tests/programs/told.c, event by event. The header that
 //! it writes streams with packs what tests/programs/packed.c says.
 
-use crate::common::{Scratch, have, repository, said, utf8};
+use crate::common::{Scratch, have, repository, said, seeds, utf8};
 use crate::stream::{compile, recorder, second_reader};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -134,6 +134,35 @@ fn what_a_program_says_it_does() {
     );
     let header = std::fs::read(&stream).expect("stream");
     assert_eq!(header[8..16], [1, 0, 62, 0, 64, 1, 0, 0]);
+}
+
+/// Files that are mapped, moved, cut and written to at random: what is told of them is what a model of pages says
+/// (`tests/programs/mappings.py`).
+#[test]
+fn what_becomes_of_files_in_memory() {
+    let scratch = Scratch::new("told-mappings");
+    let Some(recorder) = recorder() else { return };
+    let [program, folder, stream] =
+        ["mappings", "files", "a.stream"].map(|name| scratch.path(name));
+    compile("mappings.c", &["-O1", "-g", "-w", "-static"], &program);
+    std::fs::create_dir(&folder).expect("a folder");
+    let to = format!("--stream={}", utf8(&stream));
+    for seed in seeds(4) {
+        let output =
+            run(&recorder, &[&to], &[utf8(&program), utf8(&folder), &(seed + 1).to_string()]);
+        assert!(output.status.success(), "{}", said(&output));
+        let files = scratch.write("names", &output.stdout);
+        let Some(events) = second_reader(&stream) else { return };
+        let events = scratch.write("events", events.join("\n"));
+        let mut model = Command::new("python3");
+        model.arg(repository("tests/programs/mappings.py")).arg(&files);
+        let events = std::fs::File::open(events).expect("events");
+        let output = model.stdin(events).output().expect("python3");
+        assert!(output.status.success(), "seed {seed}: {}", said(&output));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let counts: Vec<u32> = text.split_whitespace().map(|n| n.parse().expect("n")).collect();
+        assert!(counts.iter().all(|n| *n > 20), "seed {seed}: {counts:?}");
+    }
 }
 
 /// Each process has its stream; what the kernel writes in a child before it runs is in the child's.

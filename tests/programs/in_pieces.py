@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Stands for valgrind in the PATH: runs the next one there, and hands on what it and addfg say to each other on --sums-fd.
 
-Answers come in pieces of any size, and words that ask for the sums (docs/sums.md) before and behind them. The
-file that IN_PIECES names gets how often they were asked for, and how often they came.
+Answers come in pieces of any size, some with more behind what is asked for than there is room for, and words that ask for
+the sums (docs/sums.md) before and behind them. The file that IN_PIECES names gets how often they were asked for, and how often
+they came. IN_PIECES_LAST=N: addfg is gone behind N answers; with a fraction, so much of the next one comes.
 """
 
 import os
@@ -24,7 +25,10 @@ def whole(connection, length):
     """Bytes of a stream; None at its end."""
     got = b""
     while len(got) < length:
-        more = connection.recv(length - len(got))
+        try:
+            more = connection.recv(length - len(got))
+        except OSError:
+            more = b""
         if not more:
             return None
         got += more
@@ -34,16 +38,27 @@ def whole(connection, length):
 def to_recorder(addfg, recorder, counts):
     """Answers, with words that ask."""
     r = random.Random(int(os.environ.get("IN_PIECES_SEED", "0")))
+    left = float(os.environ.get("IN_PIECES_LAST", "inf"))
     while (head := whole(addfg, 4)) is not None:
-        answer = head + (whole(addfg, struct.unpack("<I", head)[0]) or b"")
+        body = whole(addfg, struct.unpack("<I", head)[0]) or b""
+        if left < 1:
+            # It ends in the middle of a word, or between two.
+            recorder.sendall((head + body)[:int(left * (len(body) + 4))])
+            recorder.shutdown(socket.SHUT_RDWR)
+            recorder.close()
+            return
+        left -= 1
+        # Nobody looks at what is behind the answer itself.
+        body += bytes(r.choice([0, 0, 0, 0, 0, 0, 3, 65527, 65528, 65529, 65532, 65536, 200000]))
+        answer = struct.pack("<I", len(body)) + body
         before, behind = r.choice([0, 0, 0, 0, 1, 2]), r.choice([0, 0, 0, 0, 1, 3])
-        if counts[0] > 60:
+        if counts[0] > 60 or left < 1e9:
             before = behind = 0
         counts[0] += before + behind
         # At once, or in some pieces. A word that asks comes whole, as addfg writes it.
         kind, words, at = r.randrange(3), [ASKS] * before, 0
         while at < len(answer):
-            length = len(answer) if kind == 0 else r.randrange(1, 9) if len(answer) < 200 else r.randrange(1, len(answer) + 1)
+            length = len(answer) if kind == 0 else r.randrange(1, 9) if len(answer) < 200 else len(answer) - r.randrange(1, 5) if at == 0 and kind == 1 else r.randrange(1, len(answer) + 1)
             words.append(answer[at:at + length])
             at += length
         words += [ASKS] * behind

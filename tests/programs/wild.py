@@ -8,7 +8,9 @@ every offset, saves that are read otherwise, overwritten or restored in parts. V
 on one that was not cut to its range. Every function is called.
 
 MORE: threads (that end, and others get their numbers), signals (that functions raise, and a timer's), jumps (out of several
-functions), memory (that is mapped, moved, taken back), marks (addfg_mark.h), stop (a function that marks and ends it all).
+functions), memory (that is mapped, moved, taken back), marks (addfg_mark.h), stop (a function that marks and ends it all),
+wide (instructions with many registers or bytes, that are left in the middle, or load what they need only), crowd (with threads:
+more of them than bits in a word).
 """
 
 import random
@@ -26,6 +28,19 @@ MOST = 2500
 PAGES, LOW_PAGES, HIGH_PAGES = 4, 0x20000000, 0x30000000
 # The last function that a handler calls.
 HANDLED = 2
+
+# What `wide` has, besides frames and reads of all registers.
+WIDE = ["frame", "frame", "all", "all", "cpuid", "mul %{a}", "imul ${c}, {n}, %{a}", "cqto", "bswap %{a}", "movbe {n}, %{a}",
+        "fnsave wide+256; frstor wide+256", "fxsave wide+512; fxrstor wide+512", "fnstenv wide+256; fldenv wide+256", "fxsave wide+512",
+        "lock cmpxchg16b {o}", "mov {o}, %rax; mov 8+{o}, %rdx; lock cmpxchg16b {o}", "lock cmpxchg8b {v}", "lock incq {n}", "btsl ${c}, {n}",
+        "pushf; popf", "mov {n}, %{a}; mov {n}, %{a}", "cmovc {n}, %{a}", "adc {n}, %{a}", "sbb %{a}, {n}", "popcnt {n}, %{a}",
+        "pextrb ${c}, %xmm{x}, {n}", "pinsrb ${c}, {n}, %xmm{x}", "vextractf128 ${k}, %ymm{w}, {n}", "vinsertf128 $1, {n}, %ymm{w}, %ymm{w}",
+        "vbroadcastss {n}, %ymm{w}", "vpbroadcastb {n}, %xmm{x}", "pshufb {o}, %xmm{x}", "movdqu {n}, %xmm{x}; movdqu %xmm{x}, {v}",
+        "jmp {l}; {l}:; vpxor %xmm{x}, %xmm{x}, %xmm{x}; vpcmpeqd %xmm8, %xmm8, %xmm8; vpgatherdd %xmm8, area+{c}(,%xmm{x},4), %xmm9; jmp {l}x; {l}x:",
+        "lea {n}, %rdi; mov ${t}, %ecx; repne scasb", "lea {n}, %rdi; lea {v}, %rsi; mov ${t}, %ecx; repe cmpsb", "lea {n}, %rdi; stosw; stosl",
+        "lea {v}, %rsi; lea {n}, %rdi; movsw; movsb", "mov %{s}, {n}; movzbl {n}, %eax", "vmovups %ymm{w}, {v}; vmovups {v}, %ymm{w}",
+        "movlps {f}, %xmm{x}; movhps {f}, %xmm{x}", "mov {f}, %{a}; mov %{a}, {n}", "addq $1, {f}; subq $1, {f}", "movups %xmm{y}, {v}; mov 8+{v}, %{a}",
+        "punpcklbw %xmm{y}, %xmm{x}", "vzeroall", "fldt {v}; fstpt 3+{v}", "emms", "xchg %{a}, %rax; xchg %ah, %al", "movnti %{a}, {v}"]
 
 
 def part(name, size):
@@ -231,6 +246,30 @@ class Function:
         self.say(f"vmaskmovps %xmm{4 + self.r.randrange(4)}, %xmm{4 + self.r.randrange(4)}, area+{self.r.randrange(AREA)}")
         self.say(f"jmp {last}\n{last}:")
 
+    def wide(self):
+        """All of what instructions do that compilers use seldom."""
+        r, text = self.r.randrange, self.r.choice(WIDE)
+        if text == "frame":
+            self.say("push %rbp\n\tmov %rsp, %rbp\n\tsub $24, %rsp")
+            self.depth += 32
+            for _ in range(r(1, 4)):
+                self.operation()
+            self.depth -= 32
+            return self.say("mov %rbp, %rsp\n\tpop %rbp" if r(2) else "leave")
+        if text == "all":
+            # Who wrote each of them: more than a read has room for.
+            names = self.r.sample(GENERAL, r(6, 16))
+            for name in names:
+                size = self.r.choice([2, 4, 8])
+                self.say(f"test %{part(name, size)}, %{part(self.register(), size)}" if r(2) else f"add %{name}, %{name}")
+            return None
+        names = {"a": self.register(), "x": 4 + r(4), "y": 4 + r(4), "w": r(4), "n": f"area+{r(AREA)}", "o": f"wide+{16 * r(8)}",
+                 "v": f"wide+{r(60)}", "k": r(2), "c": r(8), "l": self.label(), "s": self.r.choice(["ax", "bx", "cx", "dx"]),
+                 "t": self.r.choice([1, 2, 5]), "f": f"{self.depth + 8 * r(12)}(%rsp)"}
+        for line in text.format(**names).split("; "):
+            self.say(line)
+        return None
+
     def branch(self):
         over = self.label()
         self.say(f"cmp %{self.register()}, %{self.register()}")
@@ -375,7 +414,7 @@ class Function:
 
     def more(self):
         """What else it may do, and how often."""
-        of = {"threads": [(self.turn, 1)], "memory": [(self.pages, 0.7), (self.file, 0.3)], "marks": [(self.mark, 0.3)]}
+        of = {"wide": [(self.wide, 5)], "threads": [(self.turn, 1)], "memory": [(self.pages, 0.7), (self.file, 0.3)], "marks": [(self.mark, 0.3)]}
         # Handlers call the first ones.
         if self.number > HANDLED:
             of["signals"] = [(self.raised, 0.4)]
@@ -476,6 +515,8 @@ class Program:
         if "threads" not in self.more:
             return calls
         lines, runs, self.threads = [], set(), 0
+        for _ in range(70 if "crowd" in self.more else 0):
+            lines += [self.thread(0), self.waited(0)]
         for call in calls:
             number = self.r.randrange(4)
             if number in runs:
@@ -505,6 +546,8 @@ class Program:
             lines += ["\txor %edi, %edi\n\tmov $231, %eax\n\tsyscall\n\t.size stop, .-stop"]
         lines += ["\t.section .rodata", "fixed:\t.fill 256, 1, 3", 'name:\t.string "/dev/null"']
         lines += ["\t.data", "area:\t.fill 512, 1, 5", "table:"] + [f"\t.quad f{made.number}" for made in self.functions]
+        if "wide" in self.more:
+            lines.append("\t.balign 64\nwide:\t.fill 1024, 1, 0")
         lines += ["null:\t.long 0", "edge:", "\t.bss", "zeros:\t.zero 512", "many:\t.zero 8192"]
         if self.more:
             acts = "".join(f"\nact{n}:\t.quad handler{n}, {flags}, restorer, 0" for n, flags in enumerate([0x44000004, 0x04000004, 0x04000000]))
