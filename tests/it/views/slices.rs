@@ -121,7 +121,11 @@ fn a_long_slice_is_left_where_its_list_is_full() {
                     assert_eq!(part.count, seen.count() as u64, "{at} {direction:?}");
                 }
                 None => {
-                    assert_eq!((part.count, part.data), (all.count, all.data), "{at} {direction:?}")
+                    assert_eq!(
+                        (part.count, part.data),
+                        (all.count, all.data),
+                        "{at} {direction:?}"
+                    );
                 }
             }
         }
