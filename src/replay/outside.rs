@@ -43,6 +43,19 @@ impl Outside {
         Space::Memory(self.process)
     }
 
+    /// First and last byte that it overwrites; None: it reads.
+    pub(super) fn overwritten(&self) -> Option<(u64, u64)> {
+        let &Outside { address, last, ref change, .. } = self;
+        match *change {
+            Change::Read(_) => None,
+            Change::Gap => Some((0, u64::MAX)),
+            Change::Write(_) | Change::New => Some((address, last)),
+            Change::Move { to } | Change::Copy { to } => {
+                Some((to, to.saturating_add(last - address)))
+            }
+        }
+    }
+
     /// What it is to memory where only what is overwritten matters: a copy writes where it goes to.
     pub fn overwriting(&self) -> Outside {
         let Change::Copy { to } = self.change else { return self.clone() };

@@ -3,7 +3,7 @@
 
 use super::code::{Block, Code};
 use super::error::ReplayError;
-use super::outside::{Change, Outside, outsides};
+use super::outside::{Outside, outsides};
 use crate::query::each;
 use duckdb::Connection;
 use rustc_hash::FxHashSet;
@@ -57,17 +57,8 @@ impl WriteFinder {
     /// What happens to memory behind a step.
     pub fn outside(&mut self, seq: i64, outside: &Outside) {
         self.go_to(seq);
-        let bytes = outside.last - outside.address;
-        let first = match outside.change {
-            Change::Read(_) => return,
-            Change::Move { to } | Change::Copy { to } => to,
-            Change::Gap => ANY,
-            Change::Write(_) | Change::New => outside.address,
-        };
-        if outside.change == Change::Gap {
-            self.lines.insert(ANY);
-        } else {
-            self.add(first / LINE, first.saturating_add(bytes) / LINE);
+        if let Some((first, last)) = outside.overwritten() {
+            self.add(first / LINE, last / LINE);
         }
     }
 
@@ -157,19 +148,10 @@ impl<'a> Writes<'a> {
         let mut statement = connection.prepare(sql)?;
         let chunks = statement.query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?;
         let chunks = chunks.collect::<duckdb::Result<_>>()?;
-        let overwritten = |outside: Outside| {
-            let Outside { seq, address, last, ref change, .. } = outside;
-            match *change {
-                Change::Read(_) => None,
-                Change::Gap => Some((seq, 0, u64::MAX)),
-                Change::Write(_) | Change::New => Some((seq, address, last)),
-                Change::Move { to } | Change::Copy { to } => {
-                    Some((seq, to, to.saturating_add(last - address)))
-                }
-            }
-        };
         let all = outsides(connection, (code.first, code.last))?;
-        let outside = all.into_iter().filter_map(overwritten).collect();
+        let overwritten =
+            |of: &Outside| of.overwritten().map(|(first, last)| (of.seq, first, last));
+        let outside = all.iter().filter_map(overwritten).collect();
         let of_blocks = code.blocks().iter().map(Block::memory_writes).collect();
         Ok(Some(Writes { code, connection, chunks, of_blocks, outside }))
     }
