@@ -205,8 +205,7 @@ impl Recording {
         let status = ended.map_or_else(|| self.child.wait(), Ok).map_err(failed)?;
         let left = kept?;
         let said = self.said.take().map_or_else(Vec::new, |said| said.lines(quiet));
-        let stopped = || Err(io::Error::other("the thread that takes the sums stopped"));
-        let sums = self.sums.take().map(|sums| sums.join().unwrap_or_else(|_| stopped()));
+        let sums = self.sums.take().map(|sums| sums.finish(status));
         Ok(Finished { status, said, sums, left })
     }
 
@@ -232,8 +231,20 @@ fn unasked() -> Wanted {
     Wanted { database: None, asked: Arc::default(), contexts: true, told: Box::new(|_| ()) }
 }
 
-/// The thread that takes the sums.
-type Taker = JoinHandle<io::Result<LiveSums>>;
+/// The thread that takes the sums, and waits for how the program ended.
+struct Taker {
+    thread: JoinHandle<io::Result<LiveSums>>,
+    ended: mpsc::Sender<ExitStatus>,
+}
+
+impl Taker {
+    fn finish(self, status: ExitStatus) -> io::Result<LiveSums> {
+        // If it has failed nobody hears it.
+        let _ = self.ended.send(status);
+        let stopped = || io::Error::other("the thread that takes the sums stopped");
+        self.thread.join().unwrap_or_else(|_| Err(stopped()))
+    }
+}
 
 impl Recorder {
     /// Runs a command, and takes its sums if the plan asks for them.
@@ -251,8 +262,10 @@ impl Recorder {
         drop(other);
         let Some(own) = own else { return Ok((child, None)) };
         wanted.asked.listens(own.try_clone()?);
-        let serve = || live::serve(Isa::X86_64, own, wanted);
-        Ok((child, Some(std::thread::Builder::new().spawn(serve)?)))
+        let (ended, status) = mpsc::channel();
+        let serve = move || live::serve(Isa::X86_64, own, wanted, &status);
+        let thread = std::thread::Builder::new().spawn(serve)?;
+        Ok((child, Some(Taker { thread, ended })))
     }
 
     /// Runs a command under the recorder, which writes its stream into the pipe.

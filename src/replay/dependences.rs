@@ -6,7 +6,7 @@ use super::cell::{Bytes, Space};
 use super::code::Code;
 use super::control::ControlFlow;
 use super::error::ReplayError;
-use super::nest::Nests;
+use super::nest::{LiveLoop, Nests};
 use super::places::{ByPage, Places};
 use super::resolve::Step;
 use super::writers::{Communication, Observer, observe};
@@ -117,10 +117,15 @@ pub struct LoopDependences {
 }
 
 impl LoopDependences {
+    /// The edges from one instruction.
+    pub fn from(&self, writer: InstructionId) -> impl Iterator<Item = (InstructionId, &LoopEdge)> {
+        let from = self.edges.range((writer, InstructionId::FIRST)..);
+        from.take_while(move |((w, _), _)| *w == writer).map(|((_, r), edge)| (*r, edge))
+    }
+
     /// The instructions that read what one writes.
     pub fn readers(&self, writer: InstructionId) -> impl Iterator<Item = InstructionId> {
-        let from = self.edges.range((writer, InstructionId::FIRST)..);
-        from.take_while(move |((w, _), _)| *w == writer).map(|((_, r), _)| *r)
+        self.from(writer).map(|(reader, _)| reader)
     }
 
     /// By instruction: those that write what it reads.
@@ -141,19 +146,73 @@ struct Touched {
 
 type EdgeKey = (usize, InstructionId, InstructionId);
 
+/// Dataflow between the instructions of all loops.
+#[derive(Default)]
+struct Edges {
+    list: Vec<(EdgeKey, LoopEdge)>,
+    at: FxHashMap<EdgeKey, u32>,
+    /// By the loops around, too: they have the edge inside.
+    seen: FxHashMap<(u32, EdgeKey), u32>,
+}
+
+impl Edges {
+    fn at(&mut self, key: EdgeKey) -> u32 {
+        *self.at.entry(key).or_insert_with(|| {
+            self.list.push((key, LoopEdge::default()));
+            self.list.len() as u32 - 1
+        })
+    }
+
+    /// The edge between two instructions in the innermost of the loops that both run in.
+    fn inside(
+        &mut self,
+        (innermost, around): (&LiveLoop, &[LiveLoop]),
+        writer: InstructionId,
+        reader: InstructionId,
+    ) -> u32 {
+        let key = (innermost.number, writer, reader);
+        let seen = innermost.around.map(|around| (around, key));
+        if let Some(known) = seen.and_then(|seen| self.seen.get(&seen)) {
+            return *known;
+        }
+        for outer in around {
+            let at = self.at((outer.number, writer, reader));
+            self.list[at as usize].1.inside = true;
+        }
+        let at = self.at(key);
+        self.seen.extend(seen.map(|seen| (seen, at)));
+        at
+    }
+}
+
+/// The registers, by the byte, and the storage that each is.
+struct Registers {
+    /// First byte and storage of each.
+    list: Vec<(u64, usize)>,
+    /// Of a byte of none.
+    unknown: usize,
+}
+
+impl Registers {
+    fn find(&self, address: u64) -> usize {
+        let at = self.list.partition_point(|(first, _)| *first <= address);
+        at.checked_sub(1).map_or(self.unknown, |i| self.list[i].1)
+    }
+}
+
 struct Gatherer<'a> {
     nests: Nests<'a>,
     places: &'a Places,
-    /// First byte, bytes and name of each register.
-    registers: Vec<(u64, u64, String)>,
+    registers: Registers,
     storages: Vec<Storage>,
     known: ByPage<usize>,
     by_storage: FxHashMap<(usize, Conflict, usize), Dependence>,
-    edges: FxHashMap<EdgeKey, LoopEdge>,
+    edges: Edges,
     /// By writing instruction: the edge and the place of what was read last of what it wrote in an
     /// earlier iteration.
-    pending: FxHashMap<InstructionId, (EdgeKey, u64)>,
-    memory: FxHashMap<ProcessId, ByteMap<Touched, 256>>,
+    pending: Vec<Option<(u32, u64)>>,
+    /// By process.
+    memory: Vec<ByteMap<Touched, 256>>,
     seq: i64,
     instruction: Option<InstructionId>,
     /// By instruction: where it first wrote.
@@ -163,42 +222,55 @@ struct Gatherer<'a> {
 /// What iterations have to do with one another in a part of the run.
 pub struct Part {
     by_storage: BTreeMap<(usize, Conflict, Storage), Dependence>,
-    edges: FxHashMap<EdgeKey, LoopEdge>,
+    edges: Vec<(EdgeKey, LoopEdge)>,
     /// As of a [`Gatherer`], at the end.
     pending: FxHashMap<InstructionId, (EdgeKey, u64)>,
     first_writes: Vec<Option<u64>>,
 }
 
+/// The number of a storage.
+fn number(storages: &mut Vec<Storage>, storage: Storage) -> usize {
+    storages.iter().position(|known| *known == storage).unwrap_or_else(|| {
+        storages.push(storage);
+        storages.len() - 1
+    })
+}
+
 impl Gatherer<'_> {
     fn storage(&mut self, bytes: Bytes) -> usize {
-        let (places, registers, storages) = (self.places, &self.registers, &mut self.storages);
-        let mut number = |storage: Storage| {
-            storages.iter().position(|known| *known == storage).unwrap_or_else(|| {
-                storages.push(storage);
-                storages.len() - 1
-            })
-        };
+        let (places, storages) = (self.places, &mut self.storages);
         let address = bytes.first.address;
         if bytes.first.space.is_register() {
-            let at = registers.partition_point(|(first, ..)| *first <= address);
-            let found = at.checked_sub(1).and_then(|i| registers.get(i));
-            let name = found.map_or_else(|| "?".to_owned(), |(.., name)| name.clone());
-            return number(Storage::Register(name));
+            return self.registers.find(address);
         }
         self.known.find(places, address, || {
-            number(match places.variable(address) {
+            let storage = match places.variable(address) {
                 Some(variable) => Storage::Variable(places.variables()[variable].name.clone()),
                 None => Storage::Memory(places.at(false, address).0.to_owned()),
-            })
+            };
+            number(storages, storage)
         })
+    }
+
+    fn memory(&mut self, process: ProcessId) -> &mut ByteMap<Touched, 256> {
+        let at = process.index();
+        if at >= self.memory.len() {
+            self.memory.resize_with(at + 1, ByteMap::default);
+        }
+        &mut self.memory[at]
     }
 
     /// Notes a conflict with an earlier access, if an earlier iteration made it.
     fn conflict(&mut self, conflict: Conflict, bytes: Bytes, earlier: i64) {
-        let Some(found) = self.nests.since(earlier).last().filter(|l| l.is_earlier(earlier)) else {
-            return;
-        };
-        let (number, distance) = (found.number, found.distance(earlier));
+        let innermost = self.nests.since(earlier).last();
+        if let Some(found) = innermost.filter(|l| l.is_earlier(earlier)) {
+            let (number, distance) = (found.number, found.distance(earlier));
+            self.depends(conflict, bytes, number, distance);
+        }
+    }
+
+    /// Notes that an iteration of a loop depends on one so many before.
+    fn depends(&mut self, conflict: Conflict, bytes: Bytes, number: usize, distance: usize) {
         let storage = self.storage(bytes);
         let new = Dependence { count: 0, bytes: 0, least: distance, most: distance };
         let sum = self.by_storage.entry((number, conflict, storage)).or_insert(new);
@@ -206,27 +278,6 @@ impl Gatherer<'_> {
         sum.bytes += u64::from(bytes.size);
         sum.least = sum.least.min(distance);
         sum.most = sum.most.max(distance);
-    }
-
-    fn edge(&mut self, c: &Communication, writer: InstructionId, seq: i64) {
-        let loops = self.nests.since(seq);
-        let Some((innermost, around)) = loops.split_last() else { return };
-        for outer in around {
-            self.edges.entry((outer.number, writer, c.read.instruction)).or_default().inside = true;
-        }
-        let key = (innermost.number, writer, c.read.instruction);
-        let edge = self.edges.entry(key).or_default();
-        edge.memory |= !c.bytes.first.space.is_register();
-        if !innermost.is_earlier(seq) {
-            edge.inside = true;
-            return;
-        }
-        let distance = innermost.distance(seq);
-        edge.least = if edge.least == 0 { distance } else { edge.least.min(distance) };
-        edge.most = edge.most.max(distance);
-        if !c.bytes.first.space.is_register() {
-            self.pending.insert(writer, (key, c.bytes.first.address));
-        }
     }
 }
 
@@ -239,13 +290,28 @@ impl Observer for Gatherer<'_> {
 
     fn communication(&mut self, c: &Communication) {
         if let Space::Memory(process) = c.bytes.first.space {
-            let seq = c.read.seq;
-            let map = self.memory.entry(process).or_default();
-            map.visit(c.bytes.first.address, c.bytes.size.into(), |byte| byte.read = seq);
+            let (seq, bytes) = (c.read.seq, c.bytes);
+            let map = self.memory(process);
+            map.visit(bytes.first.address, bytes.size.into(), |byte| byte.read = seq);
         }
         let Some(write) = c.write.filter(|w| w.access.thread == c.read.thread) else { return };
-        self.edge(c, write.access.instruction, write.access.seq);
-        self.conflict(Conflict::ReadAfterWrite, c.bytes, write.access.seq);
+        let (writer, seq) = (write.access.instruction, write.access.seq);
+        let Some((innermost, around)) = self.nests.since(seq).split_last() else { return };
+        let at = self.edges.inside((innermost, around), writer, c.read.instruction);
+        let edge = &mut self.edges.list[at as usize].1;
+        let is_memory = !c.bytes.first.space.is_register();
+        edge.memory |= is_memory;
+        if !innermost.is_earlier(seq) {
+            edge.inside = true;
+            return;
+        }
+        let (number, distance) = (innermost.number, innermost.distance(seq));
+        edge.least = if edge.least == 0 { distance } else { edge.least.min(distance) };
+        edge.most = edge.most.max(distance);
+        if is_memory && let Some(pending) = self.pending.get_mut(writer.index()) {
+            *pending = Some((at, c.bytes.first.address));
+        }
+        self.depends(Conflict::ReadAfterWrite, c.bytes, number, distance);
     }
 
     fn write(&mut self, bytes: Bytes) -> u32 {
@@ -254,17 +320,16 @@ impl Observer for Gatherer<'_> {
             if let Some(first) = self.first_writes.get_mut(instruction.index()) {
                 first.get_or_insert(bytes.first.address);
             }
-            if let Some((key, address)) = self.pending.remove(&instruction)
+            let pending = self.pending.get_mut(instruction.index()).and_then(Option::take);
+            if let Some((at, address)) = pending
                 && address != bytes.first.address
-                && let Some(edge) = self.edges.get_mut(&key)
             {
-                edge.moves = true;
+                self.edges.list[at as usize].1.moves = true;
             }
         }
         let (mut read, mut written) = (0, 0);
         let seq = self.seq;
-        let map = self.memory.entry(process).or_default();
-        map.visit(bytes.first.address, bytes.size.into(), |byte| {
+        self.memory(process).visit(bytes.first.address, bytes.size.into(), |byte| {
             read = read.max(byte.read);
             written = written.max(byte.write);
             *byte = Touched { write: seq, read: 0 };
@@ -279,7 +344,10 @@ impl Observer for Gatherer<'_> {
     }
 }
 
-fn registers(connection: &Connection) -> Result<Vec<(u64, u64, String)>, ReplayError> {
+fn registers(
+    connection: &Connection,
+    storages: &mut Vec<Storage>,
+) -> Result<Registers, ReplayError> {
     let sql = "SELECT address, size, name FROM register ORDER BY address, size DESC";
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([], |r| {
@@ -288,7 +356,10 @@ fn registers(connection: &Connection) -> Result<Vec<(u64, u64, String)>, ReplayE
     let mut list: Vec<(u64, u64, String)> = rows.collect::<Result<_, _>>()?;
     // The whole register stands for its parts.
     list.dedup_by(|part, whole| part.0 < whole.0 + whole.1);
-    Ok(list)
+    let mut number = |name: String| number(storages, Storage::Register(name));
+    let unknown = number("?".to_owned());
+    let list = list.into_iter().map(|(first, _, name)| (first, number(name))).collect();
+    Ok(Registers { list, unknown })
 }
 
 /// Goes through what is asked for of the run once.
@@ -301,16 +372,17 @@ pub fn dependences(
     flow: &ControlFlow,
     places: &Places,
 ) -> Result<Part, ReplayError> {
+    let mut storages = Vec::new();
     let mut gatherer = Gatherer {
         nests: Nests::new(code, connection, flow)?,
         places,
-        registers: registers(connection)?,
-        storages: Vec::new(),
+        registers: registers(connection, &mut storages)?,
+        storages,
         known: ByPage::default(),
         by_storage: FxHashMap::default(),
-        edges: FxHashMap::default(),
-        pending: FxHashMap::default(),
-        memory: FxHashMap::default(),
+        edges: Edges::default(),
+        pending: vec![None; code.instructions()],
+        memory: Vec::new(),
         seq: 0,
         instruction: None,
         first_writes: vec![None; code.instructions()],
@@ -320,7 +392,12 @@ pub fn dependences(
     let named = by_storage.into_iter().map(|((number, conflict, storage), dependence)| {
         ((number, conflict, storages[storage].clone()), dependence)
     });
-    Ok(Part { by_storage: named.collect(), edges, pending, first_writes })
+    let pending = pending.into_iter().enumerate().filter_map(|(writer, pending)| {
+        let (at, address) = pending?;
+        Some((InstructionId::at(writer), (edges.list[at as usize].0, address)))
+    });
+    let (by_storage, pending) = (named.collect(), pending.collect());
+    Ok(Part { by_storage, edges: edges.list, pending, first_writes })
 }
 
 /// Parts of the run in their order, at whose ends no loop that matters is live: the dependences of each loop

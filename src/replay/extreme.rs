@@ -25,6 +25,11 @@ pub fn mnemonic(text: &str) -> &str {
     words.into_iter().find(|word| !matches!(*word, "lock" | "rep" | "notrack")).unwrap_or("")
 }
 
+/// Whether an instruction may choose between two values: a conditional move on less or greater.
+pub fn is_choice(text: &str) -> bool {
+    LESS.contains(&mnemonic(text)) || GREATER.contains(&mnemonic(text))
+}
+
 /// The operands of an instruction in AT&T's order: what it writes is the last.
 fn operands(text: &str) -> Vec<&str> {
     let name = mnemonic(text);

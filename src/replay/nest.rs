@@ -7,14 +7,20 @@ use super::error::ReplayError;
 use super::resolve::Step;
 use crate::id::{CallId, ThreadId};
 use duckdb::Connection;
-use std::collections::VecDeque;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Iterations whose begin is remembered; what is further back is far.
 const REMEMBERED: usize = 1 << 16;
 
+/// Different sets of loops that are told apart.
+const SETS: usize = 1 << 16;
+
 /// A loop that is being run.
 pub struct LiveLoop {
     pub number: usize,
+    /// The loops around it, by [`Sets`]; None: of too many sets.
+    pub around: Option<u32>,
     /// Seq of the first step in it since it was entered.
     pub entered: i64,
     /// Seqs of the header's steps that began the last iterations, the current one last.
@@ -24,7 +30,11 @@ pub struct LiveLoop {
 impl LiveLoop {
     /// How many iterations ago a step of this run of the loop was.
     pub fn distance(&self, seq: i64) -> usize {
-        self.begins.len() - self.begins.partition_point(|begin| *begin <= seq)
+        // Mostly the one before.
+        let near = self.begins.iter().rev().take(4).position(|begin| *begin <= seq);
+        near.unwrap_or_else(|| {
+            self.begins.len() - self.begins.partition_point(|begin| *begin <= seq)
+        })
     }
 
     /// Whether a step was before the current iteration.
@@ -37,6 +47,42 @@ impl LiveLoop {
             self.begins.pop_front();
         }
         self.begins.push_back(seq);
+    }
+}
+
+/// Numbers of the sets of loops that threads are in. A recursion is in the same loops again and again, so
+/// there are few.
+#[derive(Default)]
+struct Sets {
+    /// From 1; 0 is empty.
+    numbers: FxHashMap<BTreeSet<usize>, u32>,
+    /// By a set and a loop more.
+    with: FxHashMap<(u32, usize), u32>,
+    list: Vec<BTreeSet<usize>>,
+}
+
+impl Sets {
+    /// The set of a loop and those around it.
+    fn with(&mut self, around: Option<u32>, number: usize) -> Option<u32> {
+        let around = around?;
+        if let Some(known) = self.with.get(&(around, number)) {
+            return Some(*known);
+        }
+        let at = (around as usize).checked_sub(1);
+        let mut set = at.map(|at| self.list[at].clone()).unwrap_or_default();
+        set.insert(number);
+        let found = match self.numbers.get(&set) {
+            Some(known) => *known,
+            None if self.list.len() == SETS => return None,
+            None => {
+                self.list.push(set.clone());
+                let new = self.list.len() as u32;
+                self.numbers.insert(set, new);
+                new
+            }
+        };
+        self.with.insert((around, number), found);
+        Some(found)
     }
 }
 
@@ -58,6 +104,7 @@ pub struct Nests<'a> {
     leader: Vec<Option<usize>>,
     /// By thread.
     nests: Vec<Nest>,
+    sets: Sets,
     thread: ThreadId,
 }
 
@@ -79,7 +126,14 @@ impl<'a> Nests<'a> {
         for (number, block) in flow.blocks.iter().enumerate() {
             leader[block.instructions[0].index()] = Some(number);
         }
-        Ok(Nests { flow, parents, leader, nests: Vec::new(), thread: ThreadId::FIRST })
+        Ok(Nests {
+            flow,
+            parents,
+            leader,
+            nests: Vec::new(),
+            sets: Sets::default(),
+            thread: ThreadId::FIRST,
+        })
     }
 
     /// Before a step.
@@ -142,9 +196,37 @@ impl<'a> Nests<'a> {
         while let Some(number) = at
             && at != known
         {
-            new.push(LiveLoop { number, entered: seq, begins: VecDeque::from([seq]) });
+            new.push(number);
             at = self.flow.loops[number].parent;
         }
-        nest.loops.extend(new.into_iter().rev());
+        let innermost = nest.loops.last().map(|l| (l.around, l.number));
+        let mut around =
+            innermost.map_or(Some(0), |(around, number)| self.sets.with(around, number));
+        for number in new.into_iter().rev() {
+            let begins = VecDeque::from([seq]);
+            nest.loops.push(LiveLoop { number, around, entered: seq, begins });
+            around = self.sets.with(around, number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SETS, Sets};
+
+    #[test]
+    fn sets_are_told_apart_by_their_loops() {
+        let mut sets = Sets::default();
+        let mut of = |list: &[usize]| list.iter().fold(Some(0), |set, l| sets.with(set, *l));
+        assert_eq!(of(&[]), Some(0));
+        assert_eq!(of(&[3, 5]), of(&[5, 3]));
+        assert_eq!(of(&[3, 5, 3, 5, 3]), of(&[5, 3]));
+        let others = [of(&[]), of(&[3]), of(&[5]), of(&[3, 5]), of(&[3, 5, 7])];
+        let different: std::collections::BTreeSet<_> = others.into_iter().collect();
+        assert_eq!(different.len(), others.len());
+        // Of too many none more is told apart, and those that are known stay.
+        (0..SETS).for_each(|i| _ = of(&[100 + i]));
+        assert_eq!((of(&[99]), of(&[99, 3])), (None, None));
+        assert_eq!(of(&[3, 5]), others[3]);
     }
 }

@@ -6,7 +6,7 @@
 //! is a reduction. What is left orders the iterations.
 
 use super::dependences::LoopDependences;
-use super::extreme::{Circle, mnemonic};
+use super::extreme::{Circle, is_choice, mnemonic};
 use crate::id::InstructionId;
 use crate::text::words;
 use petgraph::algo::kosaraju_scc;
@@ -168,41 +168,64 @@ impl Graph<'_> {
         part: &BTreeSet<InstructionId>,
         counters: &BTreeSet<InstructionId>,
     ) -> Recurrence {
-        let edges = &self.found.edges;
         let inside = |w: &InstructionId, r: &InstructionId| part.contains(w) && part.contains(r);
-        let moves = edges.iter().any(|((w, r), edge)| inside(w, r) && edge.memory && edge.moves);
-        let mut into = edges.keys().filter(|(w, r)| part.contains(r) && !part.contains(w));
-        let inputs = into.any(|(w, _)| !counters.contains(w) && !self.is_the_same(w));
-        let counts = part.iter().all(|i| self.counts(*i, &inside));
-        let any_counts = part.iter().any(|i| is_one(&(self.text)(*i), &COUNTS));
-        if counts && any_counts && !inputs && !moves {
+        let mut from = part.iter().flat_map(|w| self.found.from(*w));
+        if from.any(|(r, edge)| part.contains(&r) && edge.memory && edge.moves) {
+            return Recurrence::Other;
+        }
+        let mut into = part.iter().filter_map(|r| self.writers.get(r)).flatten();
+        let inputs =
+            into.any(|w| !part.contains(w) && !counters.contains(w) && !self.is_the_same(w));
+        let counts = || part.iter().all(|i| self.counts(*i, &inside));
+        let any_counts = || part.iter().any(|i| is_one(&(self.text)(*i), &COUNTS));
+        if !inputs && counts() && any_counts() {
             return Recurrence::Counter;
         }
-        let mut comparisons = BTreeSet::new();
-        let mut operations = BTreeSet::new();
+        let Some((operation, comparisons)) = self.gathered(part) else { return Recurrence::Other };
+        let own = |r: &InstructionId| part.contains(r) || comparisons.contains(r);
+        match part.iter().all(|w| self.found.readers(*w).all(|r| own(&r))) {
+            true => Recurrence::Reduction(operation, comparisons),
+            false => Recurrence::Other,
+        }
+    }
+
+    /// The one operation by which a circle gathers, beside moves, and the comparisons that it makes for
+    /// that.
+    fn gathered(
+        &self,
+        part: &BTreeSet<InstructionId>,
+    ) -> Option<(&'static str, BTreeSet<InstructionId>)> {
         let circle = Circle { found: self.found, writers: &self.writers, text: self.text, part };
-        let chosen = circle.of_vectors();
-        operations.extend(chosen.map(Some));
-        for i in part.iter().filter(|_| chosen.is_none()) {
+        if let Some(operation) = circle.of_vectors() {
+            return Some((operation, BTreeSet::new()));
+        }
+        // A circle may have thousands of instructions, of which most say that it does not gather: they are
+        // asked before those that take a look at the dataflow.
+        let (mut operations, mut choices) = (BTreeSet::new(), Vec::new());
+        for i in part {
             let text = (self.text)(*i);
             if is_one(&text, &MOVES) {
                 continue;
             }
-            if let Some((operation, own)) = circle.of_move(*i) {
-                operations.insert(Some(operation));
-                comparisons.extend(own);
+            if is_choice(&text) {
+                choices.push(*i);
                 continue;
             }
             let operation = GATHERS.iter().find(|(name, _)| mnemonic(&text).starts_with(name));
-            operations.insert(operation.map(|(_, operation)| *operation));
+            operations.insert(operation?.1);
         }
-        let own = |r: &InstructionId| part.contains(r) || comparisons.contains(r);
-        let used = edges.keys().any(|(w, r)| part.contains(w) && !own(r));
-        match operations.into_iter().collect::<Vec<_>>()[..] {
-            [Some(operation)] if !used && !moves => {
-                Recurrence::Reduction(operation, comparisons.clone())
+        let mut comparisons = BTreeSet::new();
+        for i in choices {
+            if operations.len() > 1 {
+                break;
             }
-            _ => Recurrence::Other,
+            let (operation, own) = circle.of_move(i)?;
+            operations.insert(operation);
+            comparisons.extend(own);
+        }
+        match operations.into_iter().collect::<Vec<_>>()[..] {
+            [operation] => Some((operation, comparisons)),
+            _ => None,
         }
     }
 }
@@ -275,4 +298,35 @@ pub fn pattern(found: &LoopDependences, text: &dyn Fn(InstructionId) -> String) 
     };
     let recurrences = serial.len() + gathering.len();
     Finding { pattern, operations, distance, stages, recurrences }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::dependences::{LoopDependences, LoopEdge};
+    use super::{Pattern, pattern};
+    use crate::id::InstructionId;
+    use std::time::{Duration, Instant};
+
+    /// An interpreter's loop: a circle of thousands of moves, each with a choice beside it.
+    #[test]
+    fn a_circle_of_thousands_of_choices_is_quick() {
+        let (count, carried) = (6000, LoopEdge { least: 1, most: 1, ..LoopEdge::default() });
+        let mut found = LoopDependences::default();
+        for i in 0..count {
+            let [here, next, choice] = [i, (i + 1) % count, count + i].map(InstructionId::at);
+            for pair in [(here, next), (here, choice), (choice, next)] {
+                found.edges.insert(pair, carried);
+            }
+        }
+        let text = |id: InstructionId| match id.index() {
+            i if i >= count => "cmovl  %eax,%ebx".to_owned(),
+            0 => "shl    $2,%eax".to_owned(),
+            _ => "mov    %eax,%ebx".to_owned(),
+        };
+        let begun = Instant::now();
+        let finding = pattern(&found, &text);
+        assert_eq!((finding.pattern, finding.recurrences), (Pattern::Serial, 1));
+        // Each choice by itself would go along all moves.
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    }
 }

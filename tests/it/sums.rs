@@ -437,6 +437,28 @@ fn faults_of_each_kind_are_counted() {
     assert!(said(&output).contains(" 5 faults, at which"), "{}", said(&output));
 }
 
+/// A fault that ends the program is said, and its exit code stays; another signal that ends it is none.
+#[test]
+fn a_fault_that_ends_the_program_is_said() {
+    let scratch = Scratch::new("sums-fatal");
+    let Some(program) = program(&scratch, "fatal.c") else { return };
+    let db = scratch.path("run.duckdb");
+    let faults =
+        [("11", "SIGSEGV"), ("7", "SIGBUS"), ("8", "SIGFPE"), ("4", "SIGILL"), ("5", "SIGTRAP")];
+    for (number, name) in faults.into_iter().chain([("15", "SIGTERM"), ("6", "SIGABRT")]) {
+        let to = ["record", "--no-steps", "--force", "-o", utf8(&db), "--", utf8(&program), number];
+        let output = command(&to).output().expect("addfg runs");
+        let said = said(&output);
+        let is_fault = faults.iter().any(|(fault, _)| *fault == number);
+        let code = 128 + number.parse::<i32>().expect("a number");
+        assert_eq!(output.status.code(), Some(code), "{name}: {said}");
+        let wanted = format!("not exact: {name} ended the program");
+        assert_eq!(said.contains(&wanted), is_fault, "{name}: {said}");
+        let problems = "SELECT count(*) FROM diagnostic WHERE code = 'sums-not-exact'";
+        assert_eq!(rows(&db, problems), [u8::from(is_fault).to_string()], "{name}");
+    }
+}
+
 /// The text has all four kinds of rows, with names.
 #[test]
 fn sums_are_written_as_text() {

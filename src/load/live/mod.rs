@@ -16,8 +16,11 @@ use rows::Rows;
 pub use rows::{FlowEnd, FlowSums, FunctionSums, LiveSums};
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
 /// A database that is made of the sums alone.
 #[derive(Clone)]
@@ -68,11 +71,30 @@ pub struct Wanted {
     pub told: Box<dyn FnMut(Told) + Send>,
 }
 
-/// Answers a recorder until it has said all, or is gone. Gives the sums, if it sent them.
+/// What the recorder does not see: that a fault ended the program.
+fn fatal_fault(status: ExitStatus) -> Option<String> {
+    let name = match status.signal()? {
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        _ => return None,
+    };
+    Some(format!("{name} ended the program: what was not run of its last block is counted"))
+}
+
+/// Answers a recorder until it has said all, or is gone. Gives the sums, if it sent them. `ended` tells how the
+/// program did; nobody tells it if that is not known.
 ///
 /// # Errors
 /// It is not understood, or cannot be answered.
-pub fn serve(isa: Isa, mut stream: UnixStream, mut wanted: Wanted) -> io::Result<LiveSums> {
+pub fn serve(
+    isa: Isa,
+    mut stream: UnixStream,
+    mut wanted: Wanted,
+    ended: &Receiver<ExitStatus>,
+) -> io::Result<LiveSums> {
     let (mut planner, mut answer) = (Planner::new(isa), Answer::default());
     let (mut rows, mut payload, mut snapshots) = (Rows::default(), Vec::new(), 0);
     while let Some(kind) = living(message::read(&mut stream, &mut payload))?.flatten() {
@@ -98,6 +120,7 @@ pub fn serve(isa: Isa, mut stream: UnixStream, mut wanted: Wanted) -> io::Result
             living(wanted.asked.answer(&mut answer, &mut stream))?;
         }
     }
+    rows.problems.extend(ended.recv().ok().and_then(fatal_fault));
     let mut sums = rows.named(&planner, wanted.contexts);
     sums.no_unique = wanted.database.as_ref().is_some_and(|database| !database.unique);
     let database = wanted.database.filter(|_| sums.is_whole);
