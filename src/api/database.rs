@@ -79,7 +79,9 @@ impl Database {
         if gives != Gives::Rows || parser.changes(&self.connection, statement, &values) {
             return Err(Error::new("the statement changes something: the database is only read"));
         }
-        rows::typed(&self.connection, || self.rows(statement, values)).map_err(Error::of)
+        let plan = parser.plan(&self.connection, statement, &values);
+        let run = || scan::within(&self.connection, plan.as_ref(), || self.rows(statement, values));
+        rows::typed(&self.connection, run).map_err(Error::of)
     }
 
     /// Asks one of the queries that have a name (`addfg sql DB --list`), with words for its

@@ -244,11 +244,12 @@ impl Typed<'_> {
                 true => parser.spares(&self.args.database.db, piece).map(|()| Gives::Rows)?,
                 false => parser.check(connection, piece)?,
             };
-            if i + 1 == pieces.len() && gives == Gives::Rows {
-                rows(connection, piece, format)?;
-            } else {
-                connection.execute_batch(piece)?;
-            }
+            let shows = i + 1 == pieces.len() && gives == Gives::Rows;
+            let plan = parser.plan(connection, piece, &[]);
+            scan::within(connection, plan.as_ref(), || match shows {
+                true => rows(connection, piece, format),
+                false => Ok(connection.execute_batch(piece)?),
+            })?;
         }
         Ok(())
     }

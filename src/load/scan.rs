@@ -22,22 +22,27 @@ pub struct ByChunk {
 }
 
 impl ByChunk {
-    /// Communications from some functions to others, as detail `pairs` has them; without such, all.
-    /// None: the chunks of this run cannot be gone through alone.
+    /// Communications from some functions to others, as detail `pairs` has them; without such, all. `reads`: the chunks of
+    /// these steps only, and what is known beside them. None: the chunks of this run cannot be gone through alone.
     ///
     /// # Errors
     /// Where the database is damaged.
     pub fn communications(
         source: &dyn Source,
         ends: Option<(BTreeSet<FunctionId>, BTreeSet<FunctionId>)>,
+        reads: (u64, u64),
     ) -> Result<Option<ByChunk>, BuildError> {
         let Some(packed) = Packed::read(source)? else { return Ok(None) };
-        let chosen = match &ends {
+        let mut chosen: Vec<usize> = match &ends {
             Some((writers, readers)) => {
                 parts::of_ends(&packed.chunks, &packed.run.code, writers, readers)
             }
             None => (0..packed.chunks.len()).collect(),
         };
+        chosen.retain(|at| {
+            let chunk = &packed.chunks[*at];
+            chunk.first <= reads.1 && chunk.last >= reads.0
+        });
         let ends = ends.map(|(writers, readers)| Ends { writers, readers, either: false });
         let wanted = Wanted { ends, low: false, ..Wanted::all(Detail::Pairs) };
         Ok(Some(ByChunk { packed, wanted, chosen }))

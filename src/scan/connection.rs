@@ -1,5 +1,6 @@
 //! The functions in a connection of addfg.
 
+use super::bounds;
 use super::function::register;
 use super::rows::{Error, Shared, Sources};
 use crate::load::packed::{self, Wanted};
@@ -66,13 +67,71 @@ pub fn with_short_names(connection: &Connection, statement: &str) -> duckdb::Res
     Ok(bound)
 }
 
+/// A view that a function has all rows of.
+pub struct View {
+    pub name: &'static str,
+    function: &'static str,
+    /// Arguments for all rows, and with which those of some steps only: `{first}` and `{last}` stand for them.
+    all: &'static str,
+    some: Option<(&'static str, &'static str)>,
+}
+
 /// Views that the functions have all rows of.
-pub const VIEWS: [(&str, &str); 4] = [
-    ("opcode_line", "addfg_steps(NULL, NULL)"),
-    ("data_access", "addfg_accesses(NULL, NULL)"),
-    ("communication", "addfg_communications(NULL, NULL)"),
-    ("function_call", "addfg_calls_of(NULL)"),
+pub const VIEWS: [View; 4] = [
+    View {
+        name: "opcode_line",
+        function: "addfg_steps",
+        all: "NULL, NULL",
+        some: Some(("seq", "{first}, {last}")),
+    },
+    View {
+        name: "data_access",
+        function: "addfg_accesses",
+        all: "NULL, NULL",
+        some: Some(("seq", "{first}, {last}")),
+    },
+    View {
+        name: "communication",
+        function: "addfg_communications",
+        all: "NULL, NULL",
+        some: Some(("read_seq", "NULL, NULL, first := {first}, last := {last}")),
+    },
+    View { name: "function_call", function: "addfg_calls_of", all: "NULL", some: None },
 ];
+
+impl View {
+    fn make(&self, connection: &Connection, arguments: &str) -> duckdb::Result<()> {
+        let View { name, function, .. } = self;
+        let sql = format!("CREATE OR REPLACE TEMP VIEW {name} AS FROM {function}({arguments});");
+        connection.execute_batch(&sql)
+    }
+}
+
+/// Runs a statement with this plan. Those of [`VIEWS`] that read the packed run read only the steps that the plan wants
+/// of them.
+///
+/// # Errors
+/// What the statement ends with; or the connection fails.
+pub fn within<T, E: From<duckdb::Error>>(
+    connection: &Connection,
+    plan: Option<&serde_json::Value>,
+    run: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    let mut bounded = Vec::new();
+    for view in &VIEWS {
+        let Some((column, arguments)) = view.some else { continue };
+        if let Some((first, last)) = plan.and_then(|p| bounds::of_plan(p, view.function, column)) {
+            // As DuckDB's numbers are.
+            let [first, last] = [first, last].map(|step| step.min(i64::MAX.cast_unsigned()));
+            let arguments = arguments.replace("{first}", &first.to_string());
+            view.make(connection, &arguments.replace("{last}", &last.to_string()))?;
+            bounded.push(view);
+        }
+    }
+    let done = run();
+    bounded.iter().try_for_each(|view| view.make(connection, view.all))?;
+    done
+}
 
 /// Has some of [`VIEWS`] read the packed run, for as long as the connection lasts. False: it cannot.
 ///
@@ -85,10 +144,8 @@ pub fn read_by_chunks(
     if !reads_chunks(connection)? {
         return Ok(false);
     }
-    for (view, function) in VIEWS.into_iter().filter(|(view, _)| is_named(view)) {
-        connection
-            .execute_batch(&format!("CREATE OR REPLACE TEMP VIEW {view} AS FROM {function};"))?;
-    }
+    let mut named = VIEWS.iter().filter(|view| is_named(view.name));
+    named.try_for_each(|view| view.make(connection, view.all))?;
     Ok(true)
 }
 

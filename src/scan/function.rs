@@ -86,7 +86,12 @@ impl<const N: usize> VTab for Of<N> {
                 Argument::Function((!is_null).then(|| value.to_string()))
             }
         };
-        let arguments: Vec<Argument> = (0..function.arguments).map(argument).collect();
+        let named = |name: &&str| {
+            let value = bind.get_named_parameter(name).filter(|value| !value.is_null());
+            Argument::Step(value.map(|value| u64::try_from(value.to_int64()).unwrap_or(0)))
+        };
+        let given = (0..function.arguments).map(argument);
+        let arguments: Vec<Argument> = given.chain(function.named.iter().map(named)).collect();
         let database = bind.get_named_parameter(DATABASE).filter(|value| !value.is_null());
         let database = database.map(|value| value.to_string());
         // SAFETY: `register` gave each of these functions such a one; it lives as long as they do.
@@ -156,7 +161,9 @@ impl<const N: usize> VTab for Of<N> {
     }
 
     fn named_parameters() -> Option<Vec<(String, LogicalTypeHandle)>> {
-        Some(vec![(DATABASE.to_owned(), type_of(Kind::Varchar))])
+        let steps =
+            Self::FUNCTION.named.iter().map(|name| ((*name).to_owned(), type_of(Kind::BigInt)));
+        Some(steps.chain([(DATABASE.to_owned(), type_of(Kind::Varchar))]).collect())
     }
 }
 

@@ -12,6 +12,7 @@ pub(super) static STEPS: Function = Function {
     name: "addfg_steps",
     steps: [true, true],
     arguments: 2,
+    named: &[],
     columns: &[
         given("seq", Kind::BigInt),
         given("thread_id", Kind::Integer),
@@ -26,6 +27,7 @@ pub(super) static ACCESSES: Function = Function {
     name: "addfg_accesses",
     steps: [true, true],
     arguments: 2,
+    named: &[],
     columns: &[
         given("seq", Kind::BigInt),
         given("ordinal", Kind::USmallInt),

@@ -14,6 +14,7 @@ pub(super) static COMMUNICATIONS: Function = Function {
     name: "addfg_communications",
     steps: [false, false],
     arguments: 2,
+    named: &["first", "last"],
     columns: &[
         given("write_seq", Kind::BigInt),
         given("write_ordinal", Kind::USmallInt),
@@ -30,6 +31,7 @@ pub(super) static CALLS: Function = Function {
     name: "addfg_calls_of",
     steps: [false, false],
     arguments: 1,
+    named: &[],
     columns: &[
         given("call_id", Kind::Integer),
         given("function_id", Kind::Integer),
@@ -92,6 +94,12 @@ fn open_communications(
 ) -> Result<Option<Box<dyn Rows>>, Error> {
     let functions = functions(source)?;
     let [writers, readers] = [named(&functions, arguments, 0)?, named(&functions, arguments, 1)?];
+    let step = |at: usize| match arguments.get(at) {
+        Some(Argument::Step(step)) => *step,
+        _ => None,
+    };
+    let most = i64::MAX.cast_unsigned();
+    let reads = (step(2).unwrap_or(0).min(most), step(3).unwrap_or(most).min(most));
     if !lacks_rows(source, true)? {
         let end = |of: &Option<BTreeSet<FunctionId>>, seq: &str| {
             of.as_ref().map_or(String::new(), |ids| {
@@ -103,7 +111,9 @@ fn open_communications(
             })
         };
         let from = format!(
-            "FROM communication WHERE true{}{}",
+            "FROM communication WHERE read_seq BETWEEN {} AND {}{}{}",
+            reads.0,
+            reads.1,
             end(&writers, "write_seq"),
             end(&readers, "read_seq")
         );
@@ -115,8 +125,8 @@ fn open_communications(
         (None, None) => None,
         (writers, readers) => Some((writers.unwrap_or_else(any), readers.unwrap_or_else(any))),
     };
-    let chunks = ByChunk::communications(source, ends)?;
-    let of = |chunks| Middle { chunks, what: What::Communications { only_written } };
+    let chunks = ByChunk::communications(source, ends, reads)?;
+    let of = |chunks| Middle { chunks, what: What::Communications { only_written, reads } };
     Ok(chunks.map(|chunks| Box::new(of(chunks)) as Box<dyn Rows>))
 }
 
@@ -132,9 +142,11 @@ fn open_calls(source: &dyn Source, arguments: &[Argument]) -> Result<Option<Box<
 }
 
 enum What {
-    /// Of bytes that some step wrote only.
     Communications {
+        /// Of bytes that some step wrote only.
         only_written: bool,
+        /// First and last step that reads.
+        reads: (u64, u64),
     },
     Calls {
         of: Option<BTreeSet<FunctionId>>,
@@ -189,8 +201,8 @@ impl Worker for Pass<'_> {
             }
         };
         match &self.of.what {
-            What::Communications { only_written } => {
-                self.communications(batches, *only_written, wanted, give)
+            What::Communications { only_written, reads } => {
+                self.communications(batches, (*only_written, *reads), wanted, give)
             }
             What::Calls { of } => calls(batches, of.as_ref(), wanted, give),
         }
@@ -201,7 +213,7 @@ impl Pass<'_> {
     fn communications(
         &mut self,
         batches: Vec<Batch>,
-        only_written: bool,
+        of: (bool, (u64, u64)),
         wanted: &[usize],
         give: Give,
     ) -> Result<(), Error> {
@@ -222,7 +234,7 @@ impl Pass<'_> {
                 continue;
             }
             let block = batch.block(&["read_seq", "write_back", "kind_id", "address"])?;
-            if !give(self.with_kinds(&block, only_written, wanted)?) {
+            if !give(self.with_kinds(&block, of, wanted)?) {
                 break;
             }
         }
@@ -259,7 +271,7 @@ impl Pass<'_> {
     fn with_kinds(
         &self,
         block: &Block,
-        only_written: bool,
+        (only_written, (first, last)): (bool, (u64, u64)),
         wanted: &[usize],
     ) -> Result<Block, Error> {
         let [reads, back, kinds, addresses] = &block.columns[..] else { return Err(OTHER.into()) };
@@ -272,7 +284,10 @@ impl Pass<'_> {
         else {
             return Err(OTHER.into());
         };
-        let is_wanted = |row: &usize| !only_written || !back.is_null(*row);
+        let is_wanted = |row: &usize| {
+            (first..=last).contains(&reads[*row].cast_unsigned())
+                && (!only_written || !back.is_null(*row))
+        };
         let rows: Vec<usize> = (0..block.rows).filter(is_wanted).collect();
         let shapes: Option<Vec<Shape>> =
             rows.iter().map(|row| self.kinds.get(&kinds[*row]).copied()).collect();

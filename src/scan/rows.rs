@@ -46,6 +46,8 @@ pub(super) struct Function {
     /// Of each argument, whether it is a step and not the name of a function.
     pub steps: [bool; 2],
     pub arguments: usize,
+    /// Steps that may be given by a name; they stand behind the others.
+    pub named: &'static [&'static str],
     pub columns: &'static [Given],
     /// Finds out what its rows are made of. None: of chunks that cannot be gone through alone yet.
     pub open: fn(&dyn Source, &[Argument]) -> Result<Option<Box<dyn Rows>>, Error>,

@@ -212,6 +212,17 @@ impl Parser {
         }
     }
 
+    /// DuckDB's plan of a statement that [`check_with`](Self::check_with) takes; None: it has none.
+    pub fn plan(
+        &self,
+        connection: &Connection,
+        text: &str,
+        values: &[Value],
+    ) -> Option<serde_json::Value> {
+        let Class::Planned(planned) = self.class(text) else { return None };
+        serde_json::from_str(&plan(connection, &planned, values).ok()?).ok()
+    }
+
     /// Whether a statement that may be run makes, fills or removes tables of its own connection.
     pub fn changes(&self, connection: &Connection, text: &str, values: &[Value]) -> bool {
         const WORDS: [&str; 3] = ["CREATE", "DROP", "ALTER"];

@@ -107,7 +107,7 @@ pub fn ensure_named(connection: &Connection, statement: &str) -> Result<(), View
             return Ok(());
         }
         // They are made as DuckDB wants them.
-        let views = scan::VIEWS.map(|(view, _)| view);
+        let views = scan::VIEWS.map(|view| view.name);
         if named(statement, &[own, &views].concat()).is_none() {
             let all: BTreeSet<String> = words_of(statement).collect();
             if scan::read_by_chunks(connection, |view| all.contains(view))? {

@@ -89,6 +89,15 @@ fn agree(scratch: &Scratch, packed: &Path, stored: &Path) {
                     let asked = format!("SELECT {COMMUNICATIONS} FROM {function}{arguments}");
                     assert_eq!(sum(db, &asked), wanted, "{}: {asked}", db.display());
                 }
+                let of = format!("{}, {}", argument(*writer), argument(*reader));
+                let asked = format!(
+                    "SELECT {COMMUNICATIONS} FROM addfg_communications({of}, first := {}, last := {})",
+                    total / 3,
+                    2 * total / 3
+                );
+                let part =
+                    format!("{rows} AND read_seq BETWEEN {} AND {}", total / 3, 2 * total / 3);
+                assert_eq!(sum(db, &asked), sum(stored, &part), "{}: {asked}", db.display());
             }
         }
         let calls = writer.map_or(String::new(), |name| {
@@ -203,4 +212,65 @@ fn views_of_long_runs_read_the_chunks() {
     assert_eq!(number(reads), "3000000");
     let output = addfg(&["sql", utf8(&db), "FROM block_run"]);
     assert!(said(&output).contains("`block_run` has no rows here"), "{}", said(&output));
+    let stored = scratch.copy(&db, "rows.duckdb");
+    ok(&["rows", utf8(&stored), "-q"]);
+    bounds_spare_chunks(&db, &stored, steps.parse().unwrap());
+}
+
+/// Conditions on steps give what a database with rows gives, and sooner than conditions that nobody understands
+/// (`abs(seq)`).
+fn bounds_spare_chunks(db: &Path, stored: &Path, steps: u64) {
+    let (a, b) = (steps / 3, steps / 3 + 300_000);
+    let within = format!("BETWEEN {a} AND {b}");
+    let near = format!("SELECT seq FROM opcode_line WHERE seq {within} AND thread_id = 1");
+    let statements = [
+        format!(
+            "SELECT count(*), sum(hash(t)) FROM (SELECT * FROM opcode_line WHERE seq {within}) t"
+        ),
+        format!(
+            "SELECT count(*), sum(hash(t)) FROM (SELECT * FROM data_access WHERE seq > {a} AND seq <= {b} AND space = 'memory') t"
+        ),
+        format!(
+            "SELECT count(*), sum(hash(t)) FROM (SELECT * FROM communication WHERE read_seq {within}) t"
+        ),
+        format!(
+            "SELECT count(*), min(seq), max(seq) FROM opcode_line WHERE seq = {a} OR seq = {b} OR (seq < 9 AND executed)"
+        ),
+        format!("SELECT count(*), sum(seq) FROM ({near}) JOIN data_access USING (seq)"),
+        format!(
+            "SELECT count(*), sum(a.address) FROM data_access a JOIN opcode_line o USING (seq) WHERE o.seq = {b}"
+        ),
+        format!("SELECT count(*) FROM opcode_line o(a, seq) WHERE seq = 1 AND abs(a) {within}"),
+        format!("SELECT count(*) FROM (SELECT thread_id AS seq FROM opcode_line) WHERE seq = 1"),
+        format!(
+            "SELECT count(*) FROM data_access WHERE seq {within} AND space <> 'it''s) OR (seq = 5'"
+        ),
+        format!(
+            "SELECT count(*) FROM opcode_line WHERE seq < 5 UNION ALL SELECT count(*) FROM opcode_line"
+        ),
+        format!(
+            "SELECT count(*) FROM (VALUES (1), ({a})) v(seq) LEFT JOIN opcode_line o ON o.seq = v.seq AND o.seq {within}"
+        ),
+        format!("SELECT count(*) FROM opcode_line WHERE seq > {b} AND seq < {a}"),
+        format!("SELECT count(*) FROM opcode_line WHERE seq > -5 AND seq < {}", u64::MAX),
+        // The views are as before for the statement behind.
+        format!(
+            "CREATE TEMP TABLE few AS FROM opcode_line WHERE seq {within}; SELECT (SELECT count(*) FROM few), count(*) FROM opcode_line"
+        ),
+    ];
+    for statement in &statements {
+        let found = rows(db, statement);
+        assert_eq!(found, rows(stored, statement), "{statement}");
+        assert!(!found.is_empty(), "{statement}");
+    }
+    let time = |statement: &str| {
+        let begun = std::time::Instant::now();
+        rows(db, statement);
+        begun.elapsed()
+    };
+    let hidden = time(
+        &statements[1].replace("WHERE seq", "WHERE abs(seq)").replace("AND seq", "AND abs(seq)"),
+    );
+    let plain = time(&statements[1]);
+    assert!(3 * plain < 2 * hidden, "{plain:?} with bounds, {hidden:?} without");
 }
