@@ -179,8 +179,9 @@ static void count_taken(const Taken *t, ULong times)
 
 /* ---- registers ---- */
 
-/* Who wrote a register: actor in the low half, call instance in the high one. Eight bytes have one; those that
- * go on with the write of the eight before say so; MIXED: look at each byte, and the rest says how they are parted. */
+/* Who wrote a register: actor in the low half, call instance in the high one. Eight bytes have one. MIXED: look at each
+ * byte, and the rest says how they are parted. Eight bytes also say what may go on behind them: BEHIND: the write that may go on
+ * from the eight before; else the one that wrote all of these. Others have taken some of its bytes since, or all. */
 typedef ULong Tag;
 #define TAG_BEHIND (1u << 30)
 #define TAG_MIXED 0x20000000u
@@ -251,7 +252,7 @@ static void expand(UInt g)
         T.mixed[g][i].tag = tag & ~(Tag)TAG_BEHIND;
         T.mixed[g][i].write = write;
     }
-    T.tag[g] = TAG_MIXED;
+    T.tag[g] = TAG_MIXED | (tag & TAG_BEHIND);
 }
 
 /* How the bytes of a granule are parted: the same number for the same functions and the same parts. */
@@ -298,11 +299,28 @@ static UInt number_of_parted(const OneByte *byte)
     return parted_count - 1;
 }
 
-static void note_parted(UInt g) { T.tag[g] = number_of_parted(T.mixed[g]) | TAG_MIXED | (Tag)CALL_OF(T.own) << 32; }
+static void note_parted(UInt g)
+{
+    T.tag[g] = number_of_parted(T.mixed[g]) | TAG_MIXED | (T.tag[g] & TAG_BEHIND) | (Tag)CALL_OF(T.own) << 32;
+}
+
+/* The eight bytes before are another write's: what went on from them is of a write that begins here. */
+static VG_REGPARM(1) void begins_here(UWord g)
+{
+    Tag tag = T.tag[g];
+    ULong write = tag & TAG_BEHIND ? WHOLE | g : ++writes_apart;
+    T.tag[g] &= ~(Tag)TAG_BEHIND;
+    if (!IS_MIXED(tag)) return;
+    for (UInt i = 0; i < 8; i++)
+        if (!T.mixed[g][i].write) T.mixed[g][i].write = write;
+    T.tag[g] = number_of_parted(T.mixed[g]) | TAG_MIXED | (Tag)CALL_OF(tag) << 32;
+}
 
 /* The write of a part began in the granule before, or goes on in the next one. */
 #define FROM_BEFORE 0x10000
 #define INTO_NEXT 0x20000
+/* And another write was there, of which some may be left. */
+#define OVER_OLD 0x40000
 /* It is of the write of another byte, whose offset and 1 is in the bits from here on; 0: it is not. */
 #define LIKE_SHIFT 20
 
@@ -313,6 +331,7 @@ static void write_part(UWord offset, UWord size)
     Bool into_next = (offset & INTO_NEXT) != 0;
     UInt like = offset >> LIKE_SHIFT;
     offset &= 0xffff;
+    if (offset & OVER_OLD) begins_here((offset & 0xffff) / 8);
     if (like && IS_MIXED(T.tag[(like - 1) / 8])) write = T.mixed[(like - 1) / 8][(like - 1) % 8].write;
     if (into_next) {
         /* What wrote all of it does not any more. */
@@ -322,6 +341,7 @@ static void write_part(UWord offset, UWord size)
         for (UInt i = 0; i < 8; i++)
             if (T.mixed[g][i].write == (WHOLE | g)) T.mixed[g][i].write = other;
         write = WHOLE | g;
+        T.tag[g] &= ~(Tag)TAG_BEHIND;
     }
     for (UInt b = offset; b < offset + size; b++) {
         if (!IS_MIXED(T.tag[b / 8])) expand(b / 8);
@@ -361,10 +381,10 @@ typedef struct {
     UInt first;
 } Held;
 
-/* The write that a granule which is not mixed is of: its first granule. */
+/* The write that may go on behind a granule, which is that of all of it if it is not mixed: its first granule. */
 static ULong write_of(const Held *h, UInt g)
 {
-    while (g > h->first && h->tag[g - h->first] & TAG_BEHIND && !IS_MIXED(h->tag[g - h->first])) g--;
+    while (g > h->first && h->tag[g - h->first] & TAG_BEHIND) g--;
     return WHOLE | g;
 }
 

@@ -37,7 +37,7 @@ static void see_thread(Thread *t)
         see_tag(t->tag + g);
         if (g == GRANULES || !IS_MIXED(t->tag[g])) continue;
         see_mixed(t->mixed + g);
-        if (becomes) t->tag[g] = number_of_parted(t->mixed[g]) | TAG_MIXED | (Tag)CALL_OF(t->tag[g]) << 32;
+        if (becomes) t->tag[g] = number_of_parted(t->mixed[g]) | TAG_MIXED | (t->tag[g] & TAG_BEHIND) | (Tag)CALL_OF(t->tag[g]) << 32;
     }
 }
 

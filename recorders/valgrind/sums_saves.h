@@ -323,11 +323,16 @@ static void give_back(UInt number)
         } else {
             expand(g);
             ULong write = ++writes_apart;
+            /* What is left there of the write that was saved goes on with it. */
+            UInt left = same & ~bytes_in(g * 8, b, next);
+            for (UInt k = 0; k < 8; k++)
+                if (left >> k & 1) write = T.mixed[g][k].write;
             for (UInt k = b; k < next; k++) {
                 OneByte one = { tag & ~(Tag)TAG_BEHIND, tag & TAG_BEHIND ? 0 : write };
                 if (IS_MIXED(tag)) one = s->mixed[g - first][k % 8];
                 T.mixed[g][k % 8] = one;
             }
+            if (IS_MIXED(tag)) T.tag[g] = (T.tag[g] & ~(Tag)TAG_BEHIND) | (tag & TAG_BEHIND);
             note_parted(g);
         }
         b = next;

@@ -541,21 +541,39 @@ static void begin_segment(Sums *z)
 /* As if the bytes before were written with it, up to the end of eight. */
 #define LIKE_BEFORE (~0u)
 
+/* What a part of a write goes on with, as `write_register` takes it: the part of the same write that was told before. */
+static UInt like_of(const Plan *p, UInt i)
+{
+    const Told *t = p->told + i;
+    UInt like = 0;
+    for (UInt k = 0; k < i; k++) {
+        const Told *w = p->told + k;
+        UInt last = w->offset + w->register_size - 1;
+        if (w->kind != 1 || w->step != t->step || w->mem != t->mem) continue;
+        if (last / 8 == t->offset / 8) like = last + 1;
+        /* Another write has taken what is between: the first bytes of the next eight. */
+        else if (last % 8 == 7 && last / 8 + 1 == t->offset / 8 && last - w->offset >= 7) like = LIKE_BEFORE;
+    }
+    return like;
+}
+
 /* Bytes of a register are the instance's. `like`: a byte of the same eight that the same write has written, and 1, or
  * LIKE_BEFORE; 0: none. */
 static void write_register(Sums *z, IRExpr *own, const Told *t, UInt like)
 {
     UInt offset = t->offset, end = offset + t->register_size;
-    Bool first = True;
+    Bool first = True, whole = False;
     for (UInt b = offset; b < end;) {
         UInt g = b / 8, next = (g + 1) * 8 < end ? (g + 1) * 8 : end;
         UInt seen = b - offset < 64 ? (UInt)(bytes_of(t) >> (b - offset)) << (b & 7) & bytes_in(g * 8, b, next) : 0;
-        if (next - b == 8) {
+        whole = next - b == 8;
+        if (whole) {
             write_whole(z, g, seen);
             store64(z, &T.tag[g], first ? own : binop(z, Iop_Or64, own, number(TAG_BEHIND)));
         } else {
             /* Mostly it is so already, of the same instance. */
-            UInt flags = (!first || like == LIKE_BEFORE ? FROM_BEFORE : like << LIKE_SHIFT) | (next < end ? INTO_NEXT : 0);
+            UInt flags = (!first || like == LIKE_BEFORE ? FROM_BEFORE : like << LIKE_SHIFT) | (next < end ? INTO_NEXT : 0)
+                | (first ? 0 : OVER_OLD);
             Tag *met = VG_(calloc)("addfg.met", 1, sizeof *met);
             IRExpr *differs = binop(z, Iop_Xor64, load64(z, &T.tag[g]), load64(z, met));
             IRExpr *other = binop(z, Iop_Shr64, binop(z, Iop_Xor64, load64(z, &T.tag[g]), own), IRExpr_Const(IRConst_U8(32)));
@@ -566,8 +584,10 @@ static void write_register(Sums *z, IRExpr *own, const Told *t, UInt like)
         first = False;
         b = next;
     }
-    /* What is behind it in a vector register begins a write. */
-    if (offset >= 384 && end % 8 == 0 && end % 64 && end / 8 < GRANULES) {
+    /* What is behind it in a register of x87 or vectors begins a write. */
+    if (whole && offset >= 256 && end % (offset >= 384 ? 64 : 16) && end / 8 < GRANULES) {
+        IRExpr *mixed = binop(z, Iop_And64, load64(z, &T.tag[end / 8]), number(TAG_MIXED));
+        call_if(z, mixed, "begins_here", &begins_here, 1, mkIRExprVec_1(number(end / 8)));
         IRExpr *behind = load64(z, &T.tag[end / 8]);
         store64(z, &T.tag[end / 8], binop(z, Iop_And64, behind, number(~(ULong)TAG_BEHIND)));
     }
@@ -579,16 +599,7 @@ static void end_segment(Sums *z)
     for (UInt i = 0; i < p->count; i++) {
         const Told *t = p->told + i;
         if (t->kind != 1 || t->more) continue;
-        UInt like = 0;
-        for (UInt k = 0; k < i; k++) {
-            const Told *w = p->told + k;
-            UInt last = w->offset + w->register_size - 1;
-            if (w->kind != 1 || w->step != t->step || w->mem != t->mem) continue;
-            if (last / 8 == t->offset / 8) like = last + 1;
-            /* Another write has taken what is between: the first bytes of the next eight. */
-            else if (last % 8 == 7 && last / 8 + 1 == t->offset / 8 && last - w->offset >= 7) like = LIKE_BEFORE;
-        }
-        write_register(z, own(z), t, like);
+        write_register(z, own(z), t, like_of(p, i));
     }
 }
 
@@ -711,7 +722,7 @@ static void sums_load(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *
     /* What it loads the register has, unless that is restored. */
     for (UInt i = 0; i < p->count; i++) {
         const Told *w = p->told + i;
-        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, own(z), w, 0);
+        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, own(z), w, like_of(p, i));
     }
     IRExpr **args = mkIRExprVec_3(number((Addr)site), p->state, address);
     if (guard) {

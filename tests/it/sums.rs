@@ -271,6 +271,40 @@ fn programs_that_find_most_agree() {
     }
 }
 
+/// Registers of which a part is another write's (`tests/programs/parted.s` says what is left of each): in each of three
+/// rounds a reader takes so many bytes by so many transfers.
+#[test]
+fn what_is_left_of_a_write_is_one_transfer() {
+    let scratch = Scratch::new("sums-parted");
+    if !makes_wild() {
+        return;
+    }
+    let program = scratch.path("parted");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-nostdlib", "-static", "-no-pie", "-o"]).arg(&program);
+    gcc.arg(repository("tests/programs/parted.s"));
+    assert!(gcc.status().expect("gcc").success());
+    let output = compared(&scratch, &[utf8(&program)]);
+    assert_eq!(differences(&output), [""; 0]);
+    assert!(output.status.success(), "{}", said(&output));
+    let sums = std::fs::read_to_string(scratch.path("sums")).expect("sums");
+    for (writer, reader, bytes, transfers) in [
+        ("w1", "r1", 15, 1),
+        ("w2", "r2", 31, 1),
+        ("w3", "r3", 15, 2),
+        ("w4", "r4", 80, 9),
+        ("w5", "r5", 4, 2),
+    ] {
+        let row = format!(
+            "flow\t{writer}\t{reader}\tregister\t{}\t{}\t{}\t{bytes}",
+            3 * bytes,
+            3 * bytes,
+            3 * transfers
+        );
+        assert!(sums.lines().any(|line| line == row), "{row}\n{sums}");
+    }
+}
+
 /// Programs as no compiler makes them (`tests/programs/wild.py`): parts of registers, stores that overlap, saves that
 /// are read otherwise or restored in parts.
 #[test]

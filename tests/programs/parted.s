@@ -1,0 +1,74 @@
+# Registers of which a part is another write's: what is left of the older write is one transfer, wherever it lies.
+# Each `wN` and `rN` is a writer and a reader; `other` writes a byte between them.
+	.text
+	.globl _start
+	.type _start, @function
+_start:
+	mov $3, %r12d
+.Lagain:
+	# The last byte of eight, and the eight behind it go on with the old write.
+	call w1
+	call other1
+	call r1
+	# The same behind several eight.
+	call w2
+	call other2
+	call r2
+	# Eight bytes written anew, before some of which one byte is another's: two writes of one function.
+	call w3
+	call r3
+	# Eight of the ten bytes of an x87 register.
+	call w4
+	call r4
+	# What is popped is one write, also where another one then takes its second byte.
+	call w5
+	call r5
+	dec %r12d
+	jnz .Lagain
+	xor %edi, %edi
+	mov $231, %eax
+	syscall
+	.size _start, .-_start
+
+	.macro function name:req, code:vararg
+	.type \name, @function
+\name:	\code
+	ret
+	.size \name, .-\name
+	.endm
+
+	function w1, movss area, %xmm7
+	function other1, pinsrb $7, area, %xmm7
+	function r1, movups %xmm7, to
+	function w2, vmovups area, %ymm6
+	function other2, pinsrb $11, area, %xmm6
+	function r2, vmovups %ymm6, to
+	function other3, pinsrb $9, area, %xmm5
+	function r3, movups %xmm5, to
+	function r4, fnsave to
+	function r5, mov %ebx, to
+
+	.type w3, @function
+w3:	movups area, %xmm5
+	call other3
+	movlps area, %xmm5
+	ret
+	.size w3, .-w3
+	.type w4, @function
+w4:	frstor area
+	movq area, %mm5
+	ret
+	.size w4, .-w4
+	.type w5, @function
+w5:	add area, %bl
+	push %rbx
+	pop %rbx
+	mov area, %bh
+	ret
+	.size w5, .-w5
+
+	.data
+	.balign 64
+area:	.zero 128
+to:	.zero 128
+	.section .note.GNU-stack, "", @progbits
