@@ -241,13 +241,12 @@ fn bounds_spare_chunks(db: &Path, stored: &Path, steps: u64) {
             "SELECT count(*), sum(a.address) FROM data_access a JOIN opcode_line o USING (seq) WHERE o.seq = {b}"
         ),
         format!("SELECT count(*) FROM opcode_line o(a, seq) WHERE seq = 1 AND abs(a) {within}"),
-        format!("SELECT count(*) FROM (SELECT thread_id AS seq FROM opcode_line) WHERE seq = 1"),
+        "SELECT count(*) FROM (SELECT thread_id AS seq FROM opcode_line) WHERE seq = 1".to_owned(),
         format!(
             "SELECT count(*) FROM data_access WHERE seq {within} AND space <> 'it''s) OR (seq = 5'"
         ),
-        format!(
-            "SELECT count(*) FROM opcode_line WHERE seq < 5 UNION ALL SELECT count(*) FROM opcode_line"
-        ),
+        "SELECT count(*) FROM opcode_line WHERE seq < 5 UNION ALL SELECT count(*) FROM opcode_line"
+            .to_owned(),
         format!(
             "SELECT count(*) FROM (VALUES (1), ({a})) v(seq) LEFT JOIN opcode_line o ON o.seq = v.seq AND o.seq {within}"
         ),
