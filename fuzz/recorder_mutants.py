@@ -95,6 +95,8 @@ RULES = [
            r"|(?P<e>\w+) «>» (?P<f>[\w+ ]+) \? (?P=e) - (?P=f) : 0"),
     ("valgrind gives programs no addresses above 128 GiB",
      r"left out: .*problem\(TOO_HIGH\);|return problem\(TOO_HIGH\): ", r""),
+    ("valgrind gives programs no addresses above 128 GiB, nor any near them",
+     r"\+: -|\d+: \d+|\|\|: &&|(<=?): |&&: \|\||-: \+", r"!in_reach\([^;]*«(\+|\d+|\|\|)».*TOO_HIGH|bytes \+ «1»\)\) return problem\(TOO_HIGH|TOP_ADDRESS «&&»|«<=?» TOP_ADDRESS( -|;)|TOP_ADDRESS «-» a"),
     ("how many arguments are in registers: heeded where words have 32 bits only",
      MORE, r"unsafeIRDirty_0_N\(«\d»|unsafeIRDirty_1_N\(answer, «\d»|call_if\(.*\w, «\d»,"),
 ]

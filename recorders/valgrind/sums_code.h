@@ -312,6 +312,18 @@ static void read_apart(UInt reader, Addr a, ULong size, Bool by_place)
     if (!by_place) first_reads(a, size, reader, NULL);
 }
 
+/* Who wrote what a segment reads of a register that it restores: of several the first one, which is said. */
+static UInt fed_writer(const Site *site, const Save *save)
+{
+    Held saved = { save->tag, save->mixed, save->offset / 8 };
+    Parts p;
+    p.count = 0;
+    for (UInt b = 0; b < 64 && site->fed >> b; b++)
+        if (site->fed >> b & 1) read_parts(&p, &saved, site->offset + b, 1);
+    if (p.count > 1) problem(GUARDED_SAVES);
+    return p.count ? p.of[0].function : 0;
+}
+
 static void count_restore(const Site *site, State *s, UInt number)
 {
     if (site->fed) restores_of(s, site)->times++;
@@ -320,8 +332,7 @@ static void count_restore(const Site *site, State *s, UInt number)
     for (ULong fed = site->fed; fed; fed &= fed - 1) own->unique--;
     own->bytes -= site->fed_bytes;
     own->transfers -= site->fed_transfers;
-    UInt writer = FUNCTION_OF(saves[number].tag[0]);
-    if (IS_MIXED(saves[number].tag[0])) problem(GUARDED_SAVES);
+    UInt writer = fed_writer(site, saves + number);
     Flow *f = flow(writer ? writer : INITIAL, s->actor, 0);
     f->bytes += site->fed_bytes;
     f->transfers += site->fed_transfers;

@@ -573,23 +573,27 @@ static void write_register(Sums *z, IRExpr *own, const Told *t, UInt like)
     }
 }
 
+/* What the piece of a write is like of those that are written before it. */
+static UInt like_of(const Plan *p, UInt piece)
+{
+    const Told *t = p->told + piece;
+    UInt like = 0;
+    for (UInt k = 0; k < piece; k++) {
+        const Told *w = p->told + k;
+        UInt last = w->offset + w->register_size - 1;
+        if (w->kind != 1 || w->step != t->step || w->mem != t->mem) continue;
+        if (last / 8 == t->offset / 8) like = last + 1;
+        /* Another write has taken what is between: the first bytes of the next eight. */
+        else if (last % 8 == 7 && last / 8 + 1 == t->offset / 8 && last - w->offset >= 7) like = LIKE_BEFORE;
+    }
+    return like;
+}
+
 static void end_segment(Sums *z)
 {
-    Plan *p = z->plan + z->at_plan;
-    for (UInt i = 0; i < p->count; i++) {
-        const Told *t = p->told + i;
-        if (t->kind != 1 || t->more) continue;
-        UInt like = 0;
-        for (UInt k = 0; k < i; k++) {
-            const Told *w = p->told + k;
-            UInt last = w->offset + w->register_size - 1;
-            if (w->kind != 1 || w->step != t->step || w->mem != t->mem) continue;
-            if (last / 8 == t->offset / 8) like = last + 1;
-            /* Another write has taken what is between: the first bytes of the next eight. */
-            else if (last % 8 == 7 && last / 8 + 1 == t->offset / 8 && last - w->offset >= 7) like = LIKE_BEFORE;
-        }
-        write_register(z, own(z), t, like);
-    }
+    const Plan *p = z->plan + z->at_plan;
+    for (UInt i = 0; i < p->count; i++)
+        if (p->told[i].kind == 1 && !p->told[i].more) write_register(z, own(z), p->told + i, like_of(p, i));
 }
 
 static void begin_code(Sums *z)
@@ -711,7 +715,7 @@ static void sums_load(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *
     /* What it loads the register has, unless that is restored. */
     for (UInt i = 0; i < p->count; i++) {
         const Told *w = p->told + i;
-        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, own(z), w, 0);
+        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, own(z), w, like_of(p, i));
     }
     IRExpr **args = mkIRExprVec_3(number((Addr)site), p->state, address);
     if (guard) {

@@ -185,6 +185,20 @@ fn too_many_functions_are_said() {
     assert!(!output.status.success());
 }
 
+/// More names of what the kernel writes than cells tell apart: it is said, and no byte is lost.
+#[test]
+fn too_many_files_are_said() {
+    let scratch = Scratch::new("sums-files");
+    let Some(program) = program(&scratch, "many_files.c") else { return };
+    let db = scratch.path("run.duckdb");
+    let to = ["record", "-q", "--no-steps", "-o", utf8(&db), "--", utf8(&program)];
+    let output = command(&to).current_dir(&scratch.0).output().expect("addfg runs");
+    assert!(said(&output).contains("that there is room for"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(1));
+    let read = "SELECT sum(bytes), count(*) > 100 FROM function_dataflow WHERE reader = 'add' AND writer LIKE '%file-%'";
+    assert_eq!(rows(&db, read), ["4800,true"]);
+}
+
 /// What docs/sums.md says that is not exact, in random programs.
 const NOT_EXACT: [&str; 2] = ["conditional stores of registers", "stores into the middle of what"];
 
@@ -519,15 +533,36 @@ const SAME: &[&str] = &[
 fn same_databases(name: &str) {
     let scratch = Scratch::new("sums-database");
     let Some(program) = program(&scratch, name) else { return };
+    same_rows(&scratch, &program, name, SAME.iter().copied());
+}
+
+/// Of a program that does the same in each run.
+fn same_rows<'a>(scratch: &Scratch, program: &Path, name: &str, all: impl Iterator<Item = &'a str>) {
     let stream = scratch.path("stream.duckdb");
-    let to = ["record", "-q", "--detail", "summary", "-o", utf8(&stream), "--", utf8(&program)];
-    command(&to).output().expect("addfg runs");
-    let sums = summed(&scratch, "sums.duckdb", &[], &[utf8(&program)]);
-    for sql in SAME {
+    let to = ["record", "-q", "--detail", "summary", "--force", "-o"];
+    command(&[&to[..], &[utf8(&stream), "--", utf8(program)]].concat()).output().expect("addfg runs");
+    let sums = summed(scratch, "sums.duckdb", &["--force"], &[utf8(program)]);
+    for sql in all {
         let [stream, sums] = [&stream, &sums].map(|db| rows(db, sql));
         assert!(!stream.is_empty() || sql.contains("inlined"), "{name}: no rows: {sql}");
         let differs: Vec<_> = stream.iter().zip(&sums).filter(|(a, b)| a != b).take(5).collect();
         assert_eq!((stream.len(), &differs[..]), (sums.len(), &[][..]), "{name}: {sql}");
+    }
+}
+
+/// What stubs of a linkage table do is their callers'.
+#[test]
+fn databases_of_random_programs_with_stubs_are_those_of_their_recordings() {
+    let scratch = Scratch::new("sums-stubs");
+    if !makes_wild() {
+        return;
+    }
+    for (seed, words) in [(3, &["still", "stubs", "tight"][..]), (4, &["still", "stubs", "memory", "jumps"])] {
+        let program = wild_of(&scratch, seed, 30, words);
+        let merged = SAME.iter().copied().filter(|sql| {
+            ["_folded", "call_edge e", "stack_edge", "thread", "i.executions"].iter().any(|of| sql.contains(of))
+        });
+        same_rows(&scratch, &program, &format!("seed {seed}"), merged);
     }
 }
 
