@@ -97,6 +97,7 @@ RULES = [
      r"left out: .*problem\(TOO_HIGH\);|return problem\(TOO_HIGH\): ", r""),
     ("valgrind gives programs no addresses above 128 GiB, nor any near them",
      r"\+: -|\d+: \d+|\|\|: &&|(<=?): |&&: \|\||-: \+", r"!in_reach\([^;]*«(\+|\d+|\|\|)».*TOO_HIGH|bytes \+ «1»\)\) return problem\(TOO_HIGH|TOP_ADDRESS «&&»|«<=?» TOP_ADDRESS( -|;)|TOP_ADDRESS «-» a"),
+    ("False is 0, and True is 1", r"return (False: 0|True: 1)", r""),
     ("how many arguments are in registers: heeded where words have 32 bits only",
      MORE, r"unsafeIRDirty_0_N\(«\d»|unsafeIRDirty_1_N\(answer, «\d»|call_if\(.*\w, «\d»,"),
 ]

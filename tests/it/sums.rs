@@ -524,6 +524,17 @@ fn restores_that_are_read_in_parts_are_said() {
     assert!(said(&output).matches(", 0 differ;").count() >= 3, "{}", said(&output));
 }
 
+/// Memory that several may write to is said; memory that is only read is none.
+#[test]
+fn shared_memory_that_is_written_to_is_said() {
+    for (name, says) in [("taken_back.c", true), ("mapped.c", false)] {
+        let scratch = Scratch::new("sums-shared");
+        let Some(program) = program(&scratch, name) else { return };
+        let output = compared(&scratch, &[utf8(&program)]);
+        assert_eq!(said(&output).contains("changes of shared memory"), says, "{}", said(&output));
+    }
+}
+
 /// Each kind of fault is one; other signals are none.
 #[test]
 fn faults_of_each_kind_are_counted() {

@@ -223,6 +223,10 @@ fn what_waits_ends_with_the_program() {
         events[from..].iter().filter(of).map(|line| &line[..20]).collect::<Vec<_>>()
     };
     assert_eq!(files(0), ["descriptor 0x3 pipe:", "descriptor 0x4 pipe:"]);
+    // Each is told by whom it was begun.
+    let begun: Vec<&str> =
+        events.iter().copied().filter(|line| kind(line) == "thread_start").collect();
+    assert_eq!(begun, ["thread_start 0x1 0x0", "thread_start 0x2 0x1", "thread_start 0x3 0x1"]);
     let ends =
         events.iter().rposition(|line| line.starts_with("syscall 0xe7")).expect("exit_group");
     let words = |line: &&str| {
