@@ -446,7 +446,7 @@ fn a_program_goes_on_when_nobody_takes_its_sums() {
     let program = wild(&scratch, 2, &[]);
     let steps = "SELECT sum(steps_self), count(*) FROM function_profile";
     let mut all = Vec::new();
-    for last in ["0", "0.04", "1", "1.01", "5", "5.9", "20.5", "9999"] {
+    for last in ["0", "0.04", "1", "1.01", "5", "5.9", "20.5", "9999", "rows"] {
         let (output, _) = in_pieces(&scratch, &program, &[("IN_PIECES_LAST", last)]);
         let gone = said(&output).matches("nobody takes the sums any more").count();
         assert_eq!(gone, usize::from(last != "9999"), "{last}: {}", said(&output));
@@ -522,6 +522,24 @@ fn restores_that_are_read_in_parts_are_said() {
     assert!(said(&output).contains("reads of restored ones"), "{}", said(&output));
     // Functions, calls and contexts.
     assert!(said(&output).matches(", 0 differ;").count() >= 3, "{}", said(&output));
+}
+
+/// Where the system gives no room for the areas of the sums, that is said.
+#[test]
+fn too_little_room_is_said() {
+    if !makes_wild() {
+        return;
+    }
+    let scratch = Scratch::new("sums-room");
+    let db = scratch.path("run.duckdb");
+    let all = command(&["record", "-q", "--no-steps", "--force", "-o", utf8(&db), "--", "true"]);
+    for gigabytes in [100, 600, 850, 930, 1000, 1150, 1250] {
+        let mut limited = Command::new("sh");
+        limited.arg("-c").arg(format!("ulimit -v {} && exec \"$0\" \"$@\"", gigabytes << 20));
+        let output = limited.arg(all.get_program()).args(all.get_args()).output().expect("sh");
+        let room = said(&output).contains("there is no room for the sums");
+        assert!(room && !output.status.success(), "{gigabytes}: {}", said(&output));
+    }
 }
 
 /// Memory that several may write to is said; memory that is only read is none.

@@ -3,7 +3,8 @@
 
 Answers come in pieces of any size, some with more behind what is asked for than there is room for, and words that ask for
 the sums (docs/sums.md) before and behind them. The file that IN_PIECES names gets how often they were asked for, and how often
-they came. IN_PIECES_LAST=N: addfg is gone behind N answers; with a fraction, so much of the next one comes.
+they came. IN_PIECES_LAST=N: addfg is gone behind N answers; with a fraction, so much of the next one comes. Of `rows`: when
+the first rows have come.
 """
 
 import os
@@ -18,7 +19,7 @@ import threading
 import time
 
 ASKS = b"\xff" * 4
-SNAPSHOT = 9
+ROWS, SNAPSHOT = 4, 9
 
 
 def whole(connection, length):
@@ -38,7 +39,7 @@ def whole(connection, length):
 def to_recorder(addfg, recorder, counts):
     """Answers, with words that ask."""
     r = random.Random(int(os.environ.get("IN_PIECES_SEED", "0")))
-    left = float(os.environ.get("IN_PIECES_LAST", "inf"))
+    left = float(os.environ.get("IN_PIECES_LAST", "inf").replace("rows", "1e8"))
     while (head := whole(addfg, 4)) is not None:
         body = whole(addfg, struct.unpack("<I", head)[0]) or b""
         if left < 1:
@@ -76,6 +77,9 @@ def to_addfg(recorder, addfg, counts):
         kind, length = struct.unpack("<II", head)
         counts[1] += kind == SNAPSHOT
         addfg.sendall(head + (whole(recorder, length) or b""))
+        if kind == ROWS and os.environ.get("IN_PIECES_LAST") == "rows":
+            recorder.shutdown(socket.SHUT_RDWR)
+            return recorder.close()
 
 
 def main():
