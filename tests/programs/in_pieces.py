@@ -76,10 +76,11 @@ def to_addfg(recorder, addfg, counts):
     while (head := whole(recorder, 8)) is not None:
         kind, length = struct.unpack("<II", head)
         counts[1] += kind == SNAPSHOT
-        addfg.sendall(head + (whole(recorder, length) or b""))
         if kind == ROWS and os.environ.get("IN_PIECES_LAST") == "rows":
+            # They are more than fit into the socket, whose other end waits.
             recorder.shutdown(socket.SHUT_RDWR)
             return recorder.close()
+        addfg.sendall(head + (whole(recorder, length) or b""))
 
 
 def main():
@@ -92,6 +93,7 @@ def main():
     at = next(i for i, one in enumerate(given) if one)
     addfg = socket.socket(fileno=int(given[at].group(1)))
     own, theirs = socket.socketpair()
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)
     arguments[at] = f"--sums-fd={theirs.fileno()}"
     theirs.set_inheritable(True)
     addfg.set_inheritable(False)
