@@ -312,6 +312,28 @@ static void read_apart(UInt reader, Addr a, ULong size, Bool by_place)
     if (!by_place) first_reads(a, size, reader, NULL);
 }
 
+/* What a segment reads of a register that it restores is of who had written that. Of several the first one has it all,
+ * which is said, unless each byte is read once. */
+static void count_fed(const Site *site, State *s, const Save *save)
+{
+    Held saved = { save->tag, save->mixed, save->offset / 8 };
+    UInt bytes = 0;
+    Parts p;
+    p.count = 0;
+    for (UInt b = 0; b < 64 && site->fed >> b; b++) {
+        if (!(site->fed >> b & 1)) continue;
+        read_parts(&p, &saved, site->offset + b, 1);
+        bytes++;
+    }
+    Bool once = bytes == site->fed_bytes && site->fed_transfers == 1;
+    if (p.count > 1 && !once) problem(GUARDED_SAVES);
+    for (UInt i = 0; i < p.count && (!i || once); i++) {
+        Flow *f = flow(p.of[i].function ? p.of[i].function : INITIAL, s->actor, 0);
+        f->bytes += once ? p.of[i].bytes : site->fed_bytes;
+        f->transfers += site->fed_transfers;
+    }
+}
+
 static void count_restore(const Site *site, State *s, UInt number)
 {
     if (site->fed) restores_of(s, site)->times++;
@@ -320,11 +342,7 @@ static void count_restore(const Site *site, State *s, UInt number)
     for (ULong fed = site->fed; fed; fed &= fed - 1) own->unique--;
     own->bytes -= site->fed_bytes;
     own->transfers -= site->fed_transfers;
-    UInt writer = FUNCTION_OF(saves[number].tag[0]);
-    if (IS_MIXED(saves[number].tag[0])) problem(GUARDED_SAVES);
-    Flow *f = flow(writer ? writer : INITIAL, s->actor, 0);
-    f->bytes += site->fed_bytes;
-    f->transfers += site->fed_transfers;
+    count_fed(site, s, saves + number);
 }
 
 /* A load gives a register its old writers back. */

@@ -595,12 +595,9 @@ static void write_register(Sums *z, IRExpr *own, const Told *t, UInt like)
 
 static void end_segment(Sums *z)
 {
-    Plan *p = z->plan + z->at_plan;
-    for (UInt i = 0; i < p->count; i++) {
-        const Told *t = p->told + i;
-        if (t->kind != 1 || t->more) continue;
-        write_register(z, own(z), t, like_of(p, i));
-    }
+    const Plan *p = z->plan + z->at_plan;
+    for (UInt i = 0; i < p->count; i++)
+        if (p->told[i].kind == 1 && !p->told[i].more) write_register(z, own(z), p->told + i, like_of(p, i));
 }
 
 static void begin_code(Sums *z)

@@ -150,7 +150,7 @@ static const HChar *const problem_text[PROBLEMS] = {
     "faults, at which what was not run of their blocks is counted",
     "accesses to addresses above 128 GiB",
     "calling contexts beyond those that are kept",
-    "conditional stores of registers",
+    "conditional stores of registers, or reads of restored ones that several wrote",
     "changes of shared memory, whose other addresses are not followed",
 };
 

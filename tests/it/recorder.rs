@@ -356,6 +356,13 @@ fn a_part_is_a_piece_of_the_run() {
             ["syscall", "kernel_read", "kernel_write", "allocate", "free", "marker", "gap"]
                 .contains(&kind)
         };
+        // The stack pointer before the first instruction: a call has just put where it returns to there.
+        let stacks: Vec<_> =
+            lines.iter().filter_map(|line| line.strip_prefix("# stack 0x")).collect();
+        assert_eq!(stacks.len(), 1, "{options:?}");
+        if from > 0 {
+            assert_eq!(all[from - 1], format!(" S {},8", stacks[0].trim_end()), "{options:?}");
+        }
         let others: Vec<_> = outside.filter(other).collect();
         let until = options.iter().any(|option| option.starts_with("--until"));
         assert!(!until || others.is_empty(), "{options:?}: {others:?}");

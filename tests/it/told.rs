@@ -207,6 +207,44 @@ fn what_children_say_they_do() {
     assert_eq!(missing, [""; 0]);
 }
 
+/// Threads that wait when another one ends the program end without what they waited for, and what no file has has no name.
+#[test]
+fn what_waits_ends_with_the_program() {
+    let scratch = Scratch::new("told-left");
+    let Some(recorder) = recorder() else { return };
+    let (program, stream) = (scratch.path("left"), scratch.path("a.stream"));
+    compile("left.c", &["-O1", "-w", "-pthread", "-static"], &program);
+    let output = run(&recorder, &[&format!("--stream={}", utf8(&stream))], &[utf8(&program)]);
+    assert!(output.status.success(), "{}", said(&output));
+    let Some(events) = second_reader(&stream) else { return };
+    let events: Vec<&str> = events.iter().map(|line| line.trim_end()).collect();
+    let files = |from: usize| {
+        let of = |line: &&&str| (3..8).any(|fd| line.starts_with(&format!("descriptor {fd:#x}")));
+        events[from..].iter().filter(of).map(|line| &line[..20]).collect::<Vec<_>>()
+    };
+    assert_eq!(files(0), ["descriptor 0x3 pipe:", "descriptor 0x4 pipe:"]);
+    // Each is told by whom it was begun.
+    let begun: Vec<&str> =
+        events.iter().copied().filter(|line| kind(line) == "thread_start").collect();
+    assert_eq!(begun, ["thread_start 0x1 0x0", "thread_start 0x2 0x1", "thread_start 0x3 0x1"]);
+    let ends =
+        events.iter().rposition(|line| line.starts_with("syscall 0xe7")).expect("exit_group");
+    let words = |line: &&str| {
+        line.split(' ')
+            .filter(|word| word.len() < 6 || !word.starts_with("0x"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let behind: Vec<String> = events[ends + 1..].iter().map(words).collect();
+    let thread = |n: u32| {
+        [format!("thread {n:#x}"), "kernel_write 0x4".to_owned(), format!("thread_end {n:#x}")]
+    };
+    let main = ["thread 0x1", "syscall_end 0x0 0x0", "thread_end 0x1"].map(str::to_owned);
+    // Which of those that waited ends first nobody knows.
+    let either = [[2, 3], [3, 2]].map(|[a, b]| [thread(a), thread(b), main.clone()].concat());
+    assert!(either.iter().any(|all| behind.starts_with(all)), "{behind:?}");
+}
+
 /// Lines that begin with a word, without it unless it is their kind.
 fn lines(text: &str, word: &str) -> String {
     let of = text.lines().filter(|line| line.starts_with(word));

@@ -3,7 +3,8 @@
 
 Answers come in pieces of any size, some with more behind what is asked for than there is room for, and words that ask for
 the sums (docs/sums.md) before and behind them. The file that IN_PIECES names gets how often they were asked for, and how often
-they came. IN_PIECES_LAST=N: addfg is gone behind N answers; with a fraction, so much of the next one comes.
+they came. IN_PIECES_LAST=N: addfg is gone behind N answers; with a fraction, so much of the next one comes. Of `rows`: when
+the first rows have come.
 """
 
 import os
@@ -18,7 +19,7 @@ import threading
 import time
 
 ASKS = b"\xff" * 4
-SNAPSHOT = 9
+ROWS, SNAPSHOT = 4, 9
 
 
 def whole(connection, length):
@@ -38,7 +39,7 @@ def whole(connection, length):
 def to_recorder(addfg, recorder, counts):
     """Answers, with words that ask."""
     r = random.Random(int(os.environ.get("IN_PIECES_SEED", "0")))
-    left = float(os.environ.get("IN_PIECES_LAST", "inf"))
+    left = float(os.environ.get("IN_PIECES_LAST", "inf").replace("rows", "1e8"))
     while (head := whole(addfg, 4)) is not None:
         body = whole(addfg, struct.unpack("<I", head)[0]) or b""
         if left < 1:
@@ -75,6 +76,10 @@ def to_addfg(recorder, addfg, counts):
     while (head := whole(recorder, 8)) is not None:
         kind, length = struct.unpack("<II", head)
         counts[1] += kind == SNAPSHOT
+        if kind == ROWS and os.environ.get("IN_PIECES_LAST") == "rows":
+            # They are more than fit into the socket, whose other end waits.
+            recorder.shutdown(socket.SHUT_RDWR)
+            return recorder.close()
         addfg.sendall(head + (whole(recorder, length) or b""))
 
 
@@ -88,6 +93,7 @@ def main():
     at = next(i for i, one in enumerate(given) if one)
     addfg = socket.socket(fileno=int(given[at].group(1)))
     own, theirs = socket.socketpair()
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)
     arguments[at] = f"--sums-fd={theirs.fileno()}"
     theirs.set_inheritable(True)
     addfg.set_inheritable(False)

@@ -10,7 +10,10 @@ on one that was not cut to its range. Every function is called.
 MORE: threads (that end, and others get their numbers), signals (that functions raise, and a timer's), jumps (out of several
 functions), memory (that is mapped, moved, taken back), marks (addfg_mark.h), stop (a function that marks and ends it all),
 wide (instructions with many registers or bytes, that are left in the middle, or load what they need only), crowd (with threads:
-more of them than bits in a word).
+more of them than bits in a word), stubs (functions are called through a linkage table, whose entries jump or find the function
+first), tight (stores of all sizes into the middle of each other), fed (what has just been restored is read, if it was restored),
+peek (with threads: stacks of other threads are read), high (memory and code at addresses of more than 32 bits),
+still (no value is another one in each run).
 """
 
 import random
@@ -28,6 +31,10 @@ MOST = 2500
 PAGES, LOW_PAGES, HIGH_PAGES = 4, 0x20000000, 0x30000000
 # The last function that a handler calls.
 HANDLED = 2
+# Pages, and the program's own text, far above.
+FAR = 0x7fabc0000
+# Bytes of `tight`.
+TIGHT = 40
 
 # What `wide` has, besides frames and reads of all registers.
 WIDE = ["frame", "frame", "all", "all", "cpuid", "mul %{a}", "imul ${c}, {n}, %{a}", "cqto", "bswap %{a}", "movbe {n}, %{a}",
@@ -103,6 +110,8 @@ class Function:
         """A place for a store."""
         if self.has("memory") and self.r.random() < 0.2:
             return self.page_place(size)
+        if self.has("high") and self.r.random() < 0.2:
+            return self.far(size)
         kind = self.r.randrange(10)
         places = [at for at, of in self.places if of == size]
         if kind < 3 and places:
@@ -296,7 +305,12 @@ class Function:
         if to is None:
             return
         kind = self.r.randrange(6)
-        if kind == 0:
+        if self.has("stubs") and self.r.random() < 0.6:
+            self.say(f"call {self.r.choice(['stub', 'stub', 'lazy'])}{to.number}")
+        elif self.has("high") and not self.has("stubs") and self.r.random() < 0.3:
+            self.say(f"movabs $f{to.number} + {FAR - 0x400000}, %rax")
+            self.say("call *%rax")
+        elif kind == 0:
             self.say(f"mov $f{to.number}, %rax")
             self.say("call *%rax")
         elif kind == 1:
@@ -313,11 +327,13 @@ class Function:
             self.say("mov $1, %edi")
         else:
             self.say("mov null, %edi")
-        self.say(f"mov ${0 if kind == 2 else 1}, %eax" if kind < 3 else "mov $39, %eax")
+        self.say(f"mov ${0 if kind == 2 else 1}, %eax" if kind < 3 or self.has("still") else "mov $39, %eax")
         self.say("syscall")
 
     def random_bytes(self):
         """The kernel writes into the middle of what was stored."""
+        if self.has("still"):
+            return
         self.say(f"lea area+{self.r.randrange(AREA)}, %rdi")
         self.say(f"mov ${self.r.choice([1, 5, 16])}, %esi")
         self.say("xor %edx, %edx")
@@ -332,6 +348,74 @@ class Function:
             self.say(f"mov {value}, %{name}")
         self.say(f"mov ${number}, %eax")
         self.say("syscall")
+
+    def far(self, size):
+        """A place far above."""
+        index = self.register()
+        self.say(f"mov ${FAR + 0x100000 + self.r.choice([0, 4096, 8192, 8192]) - self.r.randrange(size + 20) + 20}, %{index}")
+        return f"{self.r.randrange(20)}(%{index})"
+
+    def far_pages(self):
+        """They come and go, or are the program's file."""
+        at, bytes_ = FAR + 0x100000 + 4096 * self.r.randrange(2), 4096 * self.r.randrange(1, 3) - self.r.randrange(100)
+        if self.r.random() < 0.5:
+            return self.calls(9, rdi=f"${at}", esi=f"${bytes_}", edx="$3", r10="$0x32", r8="$-1", r9="$0")
+        return self.calls(9, rdi=f"${at}", esi=f"${bytes_}", edx="$3", r10="$0x12", r8="own", r9="$0x1000")
+
+    def tight(self):
+        """Stores go into the middle of others, which are read in pieces, by the kernel, too."""
+        r, choice = self.r.randrange, self.r.choice
+        middle = r(TIGHT)
+        # In pages that may be moved, too: over the border of two.
+        of = choice(["tight"] + [str(at + 4096 * r(1, PAGES) - TIGHT // 2) for at in (LOW_PAGES, LOW_PAGES, HIGH_PAGES)]) if self.has("memory") else "tight"
+        near = lambda size: f"{of}+{min(max(0, middle - size // 2 + r(-4, 5)), TIGHT)}"
+        for _ in range(r(2, 7)):
+            kind, a = r(10), self.register()
+            size = choice([1, 1, 2, 2, 4, 4, 8, 8, 16, 32])
+            if kind < 5:
+                text = f"mov %{part(a, size)}, {near(size)}" if size <= 8 else f"{'movups %xmm' if size == 16 else 'vmovups %ymm'}{r(4)}, {near(size)}"
+                self.say(text)
+            elif kind < 8:
+                text = f"mov {near(size)}, %{part(a, size)}" if size <= 8 else f"{'movups' if size == 16 else 'vmovups'} {near(size)}, %{'xy'[size // 32]}mm{r(4)}"
+                self.say(text)
+            elif kind == 8:
+                # Within one region: docs/sums.md has what is not exact.
+                place, bytes_ = near(8), r(1, 30)
+                self.calls(1, edi="null", esi=f"${place if of == 'tight' else 'tight'}", edx=f"${bytes_}")
+            elif r(3):
+                self.say(choice([f"fstpt {near(10)}", f"fldt {near(10)}", f"addl $1, {near(4)}", f"lock incq {near(8)}", f"movlps {near(8)}, %xmm{r(4)}"]))
+            elif not self.has("still"):
+                self.calls(318, edi=f"${near(8)}", esi=f"${choice([1, 3, 12])}", edx="$0")
+
+    def peek(self):
+        """Of another thread's stack: what it has saved, and where it returns to."""
+        size = self.r.choice([1, 4, 8, 8, 8])
+        self.say(f"mov stacks+{16384 * self.r.randrange(1, 5) - 8 * self.r.randrange(1, 40)}, %{part(self.register(), size)}")
+
+    def maybe_spoilt(self, places):
+        """Each time or not, what is saved is overwritten or read otherwise."""
+        over = self.label()
+        self.say(f"incl turns\n\ttestl ${self.r.choice([1, 2, 3, 4])}, turns")
+        self.say(f"{self.r.choice(['jz', 'jnz'])} {over}")
+        for at in places:
+            a = self.register()
+            kind = self.r.randrange(4)
+            if kind == 0:
+                self.say(f"mov %{a}, {at}(%rsp)")
+            elif kind == 1:
+                self.say(f"mov {at}(%rsp), %{a}")
+            elif kind == 2:
+                self.say(f"mov {at + self.r.randrange(5)}(%rsp), %{part(a, 2)}")
+        self.text.append(over + ":")
+
+    def fed(self, names):
+        """What has just been restored is read: all of it, or a part."""
+        for name in names:
+            if self.r.random() < 0.6:
+                continue
+            size = self.r.choice([1, 2, 4, 8, 8])
+            self.say(self.r.choice([f"add %{part(name, size)}, %{part('rax', size)}", f"mov %{part(name, size)}, {self.r.choice(['area', 'zeros'])}+{self.r.randrange(AREA)}",
+                                    f"test %{part(name, size)}, %{part(name, size)}", f"movzbl %{part(name, 1)}, %ecx", f"lea 3(%{name},%{self.register()}), %rdx"]))
 
     def turn(self):
         self.calls(24)
@@ -414,7 +498,8 @@ class Function:
 
     def more(self):
         """What else it may do, and how often."""
-        of = {"wide": [(self.wide, 5)], "threads": [(self.turn, 1)], "memory": [(self.pages, 0.7), (self.file, 0.3)], "marks": [(self.mark, 0.3)]}
+        of = {"wide": [(self.wide, 5)], "threads": [(self.turn, 1)], "memory": [(self.pages, 0.7), (self.file, 0.3)], "marks": [(self.mark, 0.3)],
+              "high": [(self.far_pages, 0.3)], "tight": [(self.tight, 2)], "peek": [(self.peek, 2)]}
         # Handlers call the first ones.
         if self.number > HANDLED:
             of["signals"] = [(self.raised, 0.4)]
@@ -443,6 +528,8 @@ class Function:
         if vector is not None:
             self.say(f"vmovups (%rsp), %ymm{vector}" if vector & 1 else f"movups 8(%rsp), %xmm{vector}")
         left = list(reversed(self.saved))
+        if self.has("fed") and left and self.r.random() < 0.6:
+            self.maybe_spoilt([self.frame + 8 * i for i in range(len(left)) if self.r.random() < 0.6])
         # Restores by loads, in parts, of another register.
         for i, name in enumerate(left):
             kind, at = self.r.randrange(12), self.frame + 8 * i
@@ -456,9 +543,13 @@ class Function:
             self.say(f"add ${self.frame}, %rsp")
         for name in left:
             self.say(f"pop %{name}")
+            if self.has("fed"):
+                self.fed([name])
+        if self.has("fed"):
+            self.fed(left)
         tail = self.program.callee(300) if self.r.random() < 0.2 else None
         if tail:
-            self.say(f"jmp f{tail.number}")
+            self.say(f"jmp {self.r.choice(['f', 'stub', 'lazy']) if self.has('stubs') else 'f'}{tail.number}")
             self.steps += tail.steps
         else:
             self.say("ret")
@@ -481,8 +572,13 @@ class Program:
     def begin(self):
         """What the program does before all else."""
         lines = ["\tmov $2, %eax\n\tlea name, %rdi\n\tmov $2, %esi\n\tsyscall", "\tmov %eax, null"]
-        if "memory" in self.more:
+        if "memory" in self.more or "high" in self.more:
             lines.append("\tmov $2, %eax\n\tlea itself, %rdi\n\txor %esi, %esi\n\tsyscall\n\tmov %eax, own")
+        if "high" in self.more:
+            # The text once more, and pages.
+            for number, at, size, what, flags, file, offset in ((9, FAR + 0x1000, "$etext - 0x401000", 5, 0x12, "own", 0x1000), (9, FAR + 0xff000, "$20480", 3, 0x32, "$-1", 0)):
+                lines.append(f"\tmov ${number}, %eax\n\tmov ${at}, %rdi\n\tmov {size}, %esi\n\tmov ${what}, %edx\n\tmov ${flags}, %r10\n\tmov {file}, %r8\n\tmov ${offset}, %r9\n\tsyscall")
+        if "memory" in self.more:
             lines.append("\tmov $12, %eax\n\txor %edi, %edi\n\tsyscall\n\tmov %rax, heap\n\tlea 4096(%rax), %rdi\n\tmov $12, %eax\n\tsyscall")
             for at in (LOW_PAGES, HIGH_PAGES):
                 lines.append(f"\tmov $9, %eax\n\tmov ${at}, %edi\n\tmov ${4096 * PAGES}, %esi\n\tmov $3, %edx\n\tmov $0x32, %r10\n\tmov $-1, %r8\n\txor %r9, %r9\n\tsyscall")
@@ -512,6 +608,12 @@ class Program:
         for at in range(len(calls) if self.more else 0):
             name, place = self.r.choice(KEPT), self.r.choice(["area", "zeros"]) + f"+{8 * self.r.randrange(12)}"
             calls[at] += f"\n\tmov %{name}, {place}" + (f"\n\tmov {place}, %{name}" if self.r.random() < 0.6 else "")
+        if "fed" in self.more:
+            # It saves on its stack, which may be read otherwise before it is restored.
+            for at in range(len(calls)):
+                name, other = self.r.choice(KEPT), self.r.choice(["nop", "nop", "mov (%rsp), %rcx", "movw $7, 3(%rsp)", "movzwl 2(%rsp), %ecx"])
+                if self.r.random() < 0.6:
+                    calls[at] = f"\tpush %{name}\n{calls[at]}\n\t{other}\n\tpop %{name}\n\tadd %{name}, %rax"
         if "threads" not in self.more:
             return calls
         lines, runs, self.threads = [], set(), 0
@@ -529,6 +631,20 @@ class Program:
         # Some end with the program.
         return lines + [self.waited(number) for number in runs if self.r.random() < 0.7]
 
+    def stubs(self):
+        """A linkage table: entries jump, or say their number to what finds the function."""
+        lines = ['\t.section .plt, "ax", @progbits', "\t.balign 16", "head:\tpush one(%rip)\n\tjmp *finder(%rip)\n\t.balign 16"]
+        for made in self.functions:
+            n = made.number
+            lines.append(f"stub{n}:\tendbr64\n\tjmp *table+{8 * n}(%rip)\n\t.balign 16" if n % 3 else f"stub{n}:\tjmp *table+{8 * n}(%rip)\n\t.balign 16")
+        for made in self.functions:
+            lines.append(f"lazy{made.number}:\t.byte 0x68\n\t.long {made.number}\n\tjmp head\n\t.balign 16")
+        # What it finds is where the number says; it may call a function, which has made its own arguments.
+        lines += ["\t.text\n\t.type find, @function\nfind:\tpush %rbx\n\tpush %rax"]
+        lines += ["\tcall f0"] if self.r.random() < 0.5 else []
+        lines += ["\tmov 24(%rsp), %rbx\n\tmov table(,%rbx,8), %r11\n\tpop %rax\n\tpop %rbx\n\tadd $16, %rsp\n\tjmp *%r11\n\t.size find, .-find"]
+        return lines + ["\t.data\none:\t.quad 1\nfinder:\t.quad find\n\t.text"]
+
     def __str__(self):
         lines = ["\t.text"]
         for made in self.functions:
@@ -539,6 +655,8 @@ class Program:
             for number in range(HANDLED + 1):
                 lines.append(f"\t.type handler{number}, @function\nhandler{number}:\n\tcall f{number}\n\tret\n\t.size handler{number}, .-handler{number}")
             lines.append("\t.type restorer, @function\nrestorer:\n\tmov $15, %eax\n\tsyscall\n\t.size restorer, .-restorer")
+        if "stubs" in self.more:
+            lines += self.stubs()
         if "stop" in self.more:
             stop = Function(self, 99)
             stop.mark()
@@ -546,6 +664,10 @@ class Program:
             lines += ["\txor %edi, %edi\n\tmov $231, %eax\n\tsyscall\n\t.size stop, .-stop"]
         lines += ["\t.section .rodata", "fixed:\t.fill 256, 1, 3", 'name:\t.string "/dev/null"']
         lines += ["\t.data", "area:\t.fill 512, 1, 5", "table:"] + [f"\t.quad f{made.number}" for made in self.functions]
+        if "tight" in self.more:
+            lines.append(f"\t.balign 8\n\t.skip 16, 3\ntight:\t.fill {TIGHT + 80}, 1, 0")
+        if "fed" in self.more:
+            lines.append("turns:\t.long 0")
         if "wide" in self.more:
             lines.append("\t.balign 64\nwide:\t.fill 1024, 1, 0")
         lines += ["null:\t.long 0", "edge:", "\t.bss", "zeros:\t.zero 512", "many:\t.zero 8192"]
