@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn sets_are_told_apart_by_their_loops() {
         let mut sets = Sets::default();
-        let mut of = |list: &[usize]| list.iter().fold(Some(0), |set, l| sets.with(set, *l));
+        let mut of = |list: &[usize]| list.iter().try_fold(0, |set, l| sets.with(Some(set), *l));
         assert_eq!(of(&[]), Some(0));
         assert_eq!(of(&[3, 5]), of(&[5, 3]));
         assert_eq!(of(&[3, 5, 3, 5, 3]), of(&[5, 3]));
