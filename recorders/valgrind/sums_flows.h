@@ -179,9 +179,9 @@ static void count_taken(const Taken *t, ULong times)
 
 /* ---- registers ---- */
 
-/* Who wrote a register: actor in the low half, call instance in the high one. Eight bytes have one. MIXED: look at each
- * byte, and the rest says how they are parted. Eight bytes also say what may go on behind them: BEHIND: the write that may go on
- * from the eight before; else the one that wrote all of these. Others have taken some of its bytes since, or all. */
+/* Who wrote a register: actor in the low half, call instance in the high one. Eight bytes have one; MIXED: look at each
+ * byte, and the rest says how they are parted. Each eight also say which write goes on from them into the next eight, though
+ * others may have taken its bytes here: BEHIND: the one that goes on from the eight before; else the one that wrote all eight. */
 typedef ULong Tag;
 #define TAG_BEHIND (1u << 30)
 #define TAG_MIXED 0x20000000u
@@ -319,8 +319,6 @@ static VG_REGPARM(1) void begins_here(UWord g)
 /* The write of a part began in the granule before, or goes on in the next one. */
 #define FROM_BEFORE 0x10000
 #define INTO_NEXT 0x20000
-/* And another write was there, of which some may be left. */
-#define OVER_OLD 0x40000
 /* It is of the write of another byte, whose offset and 1 is in the bits from here on; 0: it is not. */
 #define LIKE_SHIFT 20
 
@@ -331,7 +329,6 @@ static void write_part(UWord offset, UWord size)
     Bool into_next = (offset & INTO_NEXT) != 0;
     UInt like = offset >> LIKE_SHIFT;
     offset &= 0xffff;
-    if (offset & OVER_OLD) begins_here((offset & 0xffff) / 8);
     if (like && IS_MIXED(T.tag[(like - 1) / 8])) write = T.mixed[(like - 1) / 8][(like - 1) % 8].write;
     if (into_next) {
         /* What wrote all of it does not any more. */

@@ -572,8 +572,7 @@ static void write_register(Sums *z, IRExpr *own, const Told *t, UInt like)
             store64(z, &T.tag[g], first ? own : binop(z, Iop_Or64, own, number(TAG_BEHIND)));
         } else {
             /* Mostly it is so already, of the same instance. */
-            UInt flags = (!first || like == LIKE_BEFORE ? FROM_BEFORE : like << LIKE_SHIFT) | (next < end ? INTO_NEXT : 0)
-                | (first ? 0 : OVER_OLD);
+            UInt flags = (!first || like == LIKE_BEFORE ? FROM_BEFORE : like << LIKE_SHIFT) | (next < end ? INTO_NEXT : 0);
             Tag *met = VG_(calloc)("addfg.met", 1, sizeof *met);
             IRExpr *differs = binop(z, Iop_Xor64, load64(z, &T.tag[g]), load64(z, met));
             IRExpr *other = binop(z, Iop_Shr64, binop(z, Iop_Xor64, load64(z, &T.tag[g]), own), IRExpr_Const(IRConst_U8(32)));

@@ -38,10 +38,6 @@ fn look(node: &Value, of: (&str, &str), within: Bounds, found: &mut Option<Bound
             .fold(within, |w, text| both(w, condition(text, of.1))),
         _ => ALL,
     };
-    look_into(node, of, within, found);
-}
-
-fn look_into(node: &Value, of: (&str, &str), within: Bounds, found: &mut Option<Bounds>) {
     for child in node["children"].as_array().into_iter().flatten() {
         look(child, of, within, found);
     }

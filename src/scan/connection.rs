@@ -105,6 +105,14 @@ impl View {
         let sql = format!("CREATE OR REPLACE TEMP VIEW {name} AS FROM {function}({arguments});");
         connection.execute_batch(&sql)
     }
+
+    /// Whether it reads all of the packed run in this connection. A person may have made another one of this name.
+    fn is_made(&self, connection: &Connection) -> duckdb::Result<bool> {
+        let View { name, function, all, .. } = self;
+        let made = format!("CREATE TEMP VIEW {name} AS SELECT * FROM {function}({all});");
+        let sql = "SELECT count(*) > 0 FROM system.main.duckdb_views() WHERE temporary AND sql = ?";
+        connection.query_row(sql, [made], |r| r.get(0))
+    }
 }
 
 /// Runs a statement with this plan. Those of [`VIEWS`] that read the packed run read only the steps that the plan wants
@@ -120,7 +128,9 @@ pub fn within<T, E: From<duckdb::Error>>(
     let mut bounded = Vec::new();
     for view in &VIEWS {
         let Some((column, arguments)) = view.some else { continue };
-        if let Some((first, last)) = plan.and_then(|p| bounds::of_plan(p, view.function, column)) {
+        if let Some((first, last)) = plan.and_then(|p| bounds::of_plan(p, view.function, column))
+            && view.is_made(connection)?
+        {
             // As DuckDB's numbers are.
             let [first, last] = [first, last].map(|step| step.min(i64::MAX.cast_unsigned()));
             let arguments = arguments.replace("{first}", &first.to_string());
@@ -129,8 +139,11 @@ pub fn within<T, E: From<duckdb::Error>>(
         }
     }
     let done = run();
-    bounded.iter().try_for_each(|view| view.make(connection, view.all))?;
-    done
+    let again = bounded.iter().try_for_each(|view| view.make(connection, view.all));
+    // Where the statement failed, that is what is to be told.
+    let done = done?;
+    again?;
+    Ok(done)
 }
 
 /// Has some of [`VIEWS`] read the packed run, for as long as the connection lasts. False: it cannot.

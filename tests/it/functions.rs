@@ -252,6 +252,8 @@ fn bounds_spare_chunks(db: &Path, stored: &Path, steps: u64) {
         ),
         format!("SELECT count(*) FROM opcode_line WHERE seq > {b} AND seq < {a}"),
         format!("SELECT count(*) FROM opcode_line WHERE seq > -5 AND seq < {}", u64::MAX),
+        // A view of one's own stays.
+        "CREATE OR REPLACE TEMP VIEW data_access AS FROM addfg_accesses(1, 9); SELECT count(*) FROM data_access WHERE seq < 5; SELECT count(*), max(seq) FROM data_access".to_owned(),
         // The views are as before for the statement behind.
         format!(
             "CREATE TEMP TABLE few AS FROM opcode_line WHERE seq {within}; SELECT (SELECT count(*) FROM few), count(*) FROM opcode_line"

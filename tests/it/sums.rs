@@ -216,10 +216,15 @@ fn wild_of(scratch: &Scratch, seed: u64, operations: u32, more: &[&str]) -> Path
         .args([&seed.to_string(), &operations.to_string()])
         .args(more);
     std::fs::write(&source, python.output().expect("python3").stdout).expect("written");
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-nostdlib", "-static", "-no-pie", "-o"]).arg(&program).arg(&source);
-    assert!(gcc.status().expect("gcc").success(), "seed {seed}");
+    assemble(&source, &program);
     program
+}
+
+/// Makes a program of assembly alone.
+fn assemble(source: &Path, program: &Path) {
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-nostdlib", "-static", "-no-pie", "-o"]).arg(program).arg(source);
+    assert!(gcc.status().expect("gcc").success(), "{}", source.display());
 }
 
 pub fn makes_wild() -> bool {
@@ -342,10 +347,7 @@ fn what_is_left_of_a_write_is_one_transfer() {
         return;
     }
     let program = scratch.path("parted");
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-nostdlib", "-static", "-no-pie", "-o"]).arg(&program);
-    gcc.arg(repository("tests/programs/parted.s"));
-    assert!(gcc.status().expect("gcc").success());
+    assemble(&repository("tests/programs/parted.s"), &program);
     let output = compared(&scratch, &[utf8(&program)]);
     assert_eq!(differences(&output), [""; 0]);
     assert!(output.status.success(), "{}", said(&output));
