@@ -529,6 +529,8 @@ static void post_syscall(ThreadId tid, UInt number, UWord *args, UInt n, SysRes 
     speak(tid);
     Call *c = call_of(tid);
     if (!error) name_opened(number, args, sr_Res(result));
+    if (!error && number == __NR_set_tid_address) thread_of[tid].cleared = args[0];
+    if (!error && number == __NR_set_robust_list) thread_of[tid].robust = args[0];
     /* Of a range with holes all that is there is taken back. */
     Bool holes = error && number == __NR_madvise && sr_Err(result) == VKI_ENOMEM;
     if (!error || holes) memory_call(number, args, error ? 0 : sr_Res(result));

@@ -139,6 +139,8 @@ static void call_over(ThreadId tid);
 static Bool in_exit(ThreadId tid);
 /* Files in memory (files.h). */
 static void tell_all_shared(void);
+/* Memory that is there (calls.h). */
+static Bool readable(Addr a, SizeT size);
 /* Descriptors (calls.h). */
 static void name_descriptor(ULong fd);
 static void forget_told(void);
@@ -149,8 +151,9 @@ static void forget_told(void);
 
 static struct {
     UInt number;
-    /* Where the kernel stores 0 when the thread ends; nobody announces that. 0: nowhere. */
-    Addr cleared;
+    /* Where the kernel stores 0 when the thread ends, and its list of locks; nobody announces what it writes then.
+     * 0: nowhere. */
+    Addr cleared, robust;
 } *thread_of;
 /* Of the thread that the open system call makes. */
 static Addr clears;
@@ -179,8 +182,11 @@ static void speak(ThreadId tid)
 #define WRITE_EVERY 1000
 static UInt written_at_time;
 
+static void await_kernel(void);
+
 static void start_client_code(ThreadId tid, ULong dispatched)
 {
+    await_kernel();
     UInt time = VG_(read_millisecond_timer)();
     if (time - written_at_time > WRITE_EVERY) {
         written_at_time = time;
@@ -201,21 +207,76 @@ static void pre_thread_create(ThreadId parent, ThreadId child)
     sums_new_thread(child);
     EVENT(ADDFG_THREAD_START, thread(child), parent ? thread(parent) : 0);
     thread_of[child].cleared = clears;
+    thread_of[child].robust = 0;
     clears = 0;
     asks_nothing(child);
+}
+
+/* ---- what the kernel writes when a thread has ended ---- */
+
+/* Words that it is going to change, and what they are until then: the thread that ends can only tell before. What runs
+ * next waits for it, as it would else read words of before behind what is told. */
+static struct { Addr at; UInt was; } *owed;
+static UInt owed_count, owed_room;
+/* Milliseconds that are waited at most. */
+#define KERNEL_TAKES 1000
+
+static void await_kernel(void)
+{
+    if (!owed_count) return;
+    UInt begin = VG_(read_millisecond_timer)();
+    for (UInt i = 0; i < owed_count; i++) {
+        const volatile UInt *at = (const volatile UInt *)owed[i].at;
+        while (readable(owed[i].at, 4) && *at == owed[i].was && VG_(read_millisecond_timer)() - begin < KERNEL_TAKES)
+            VG_(poll)(NULL, 0, 1);
+        check_delivered(owed[i].at, readable(owed[i].at, 4) ? 4 : 0);
+    }
+    owed_count = 0;
+}
+
+static void kernel_changes(Addr at)
+{
+    EVENT(ADDFG_KERNEL_WRITE, at, 4);
+    sums_kernel(True, at, 4, False);
+    /* The same again. */
+    if (!*(const UInt *)at) return;
+    ROOM(owed, owed_count, owed_room);
+    owed[owed_count].at = at;
+    owed[owed_count++].was = *(const UInt *)at;
+}
+
+/* A lock that the thread holds: its word says from now on that the owner died. */
+static void leave_lock(const struct vki_robust_list_head *head, Addr entry)
+{
+    Addr word = (entry & ~(Addr)1) + head->futex_offset;
+    UInt owner = 0x3fffffff; /* FUTEX_TID_MASK */
+    if (!entry || word % 4 || !VG_(am_is_valid_for_client)(word, 4, VKI_PROT_READ | VKI_PROT_WRITE)) return;
+    if ((*(const UInt *)word & owner) == (UInt)VG_(gettid)()) kernel_changes(word);
+}
+
+/* As the kernel goes through them (kernel/futex, exit_robust_list): so many at most. */
+#define ROBUST_LIST_LIMIT 2048
+
+static void leave_locks(Addr robust)
+{
+    const struct vki_robust_list_head *head = (const struct vki_robust_list_head *)robust;
+    if (!robust || !readable(robust, sizeof *head)) return;
+    Addr pending = (Addr)head->list_op_pending, entry = (Addr)head->list.next;
+    for (UInt i = 0; i < ROBUST_LIST_LIMIT && (entry & ~(Addr)1) != robust; i++) {
+        if (entry != pending) leave_lock(head, entry);
+        if (!readable(entry & ~(Addr)1, sizeof(Addr))) return;
+        entry = (Addr)((const struct vki_robust_list *)(entry & ~(Addr)1))->next;
+    }
+    leave_lock(head, pending);
 }
 
 static void pre_thread_exit(ThreadId tid)
 {
     UInt number = thread(tid);
     speak(tid);
+    leave_locks(thread_of[tid].robust);
     Addr cleared = thread_of[tid].cleared;
-    if (cleared) {
-        EVENT(ADDFG_KERNEL_WRITE, cleared, 4);
-        sums_kernel(True, cleared, 4, False);
-        /* When it is done nobody says. */
-        check_mapped(cleared, 4);
-    }
+    if (cleared && VG_(am_is_valid_for_client)(cleared, 4, VKI_PROT_READ | VKI_PROT_WRITE)) kernel_changes(cleared);
     /* What it was in when another thread ended all has no end. */
     if (in_exit(tid)) EVENT(ADDFG_SYSCALL_END, 0, 0);
     call_over(tid);
@@ -377,7 +438,9 @@ static void forked(ThreadId tid)
     recording = fd >= 0;
     if (!recording) return;
     stream_fd = VG_(safe_fd)(fd);
-    for (UInt i = 0; i < thread_room; i++) thread_of[i].number = 0;
+    for (UInt i = 0; i < thread_room; i++) thread_of[i].number = thread_of[i].cleared = thread_of[i].robust = 0;
+    if (tid < thread_room) thread_of[tid].cleared = clears;
+    owed_count = clears = 0;
     threads = current = 0;
     forking = False;
     forget_asked();

@@ -24,7 +24,7 @@ static void refresh_states(void)
 {
     for (ThreadId tid = 1; tid < sums_thread_room; tid++) {
         __typeof__(T) *other = sums_thread[tid];
-        if (other && other->depth) other->states = other->frames[other->depth - 1].actor->state;
+        if (other && tid != sums_running && other->depth) other->states = other->frames[other->depth - 1].actor->state;
     }
     if (T.depth) T.states = T.frames[T.depth - 1].actor->state;
 }

@@ -64,6 +64,7 @@ fn what_programs_with_heaps_load_was_stored_or_delivered() {
     zoo(&[
         "allocations.c",
         "copies.c",
+        "ended.c",
         "fields.c",
         "jit.c",
         "objects.c",

@@ -86,6 +86,7 @@ fn parts_of_registers_agree() {
 fn threads_agree() {
     agrees("threads.c", &[]);
     agrees("two_threads.c", &[]);
+    agrees("ended.c", &[]);
 }
 
 #[test]
