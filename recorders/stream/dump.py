@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""dump.py STREAM: prints a stream (docs/stream.md) as lackey would, with events between `#`s.
+"""dump.py STREAM [--events]: prints a stream (docs/stream.md) as lackey would, with events between `#`s, or only these.
 
 A second reader, written from the document alone, with which tests/it/stream.rs compares the one in Rust."""
 import struct, sys, zlib
@@ -21,7 +21,7 @@ KINDS = {1: "thread", 2: "thread_start", 3: "thread_end", 4: "map", 5: "unmap", 
          30: "called", 31: "exception", 32: "exception_return", 33: "copy", 34: "problem", 35: "values"}
 TEXT = {4: 4, 10: 1, 15: 1, 18: 0, 34: 1}  # numbers before the text
 
-def dump(data, out, events=True):
+def dump(data, out, events=True, steps_too=True):
     assert data[:8] == b"addfg\r\n\x1a", "no stream"
     blocks, paths, last, nexts = [], [], [], []
     at, before = 16, None
@@ -102,6 +102,8 @@ def dump(data, out, events=True):
                 for f in range(fields):
                     d, i = varint(b, i); l[f] = (l[f] + signed(d)) & M
                 f = a = 0
+                seen += len(insns)
+                if not steps_too: continue
                 for k, (address, size) in enumerate(insns):
                     out.write(f"I  {address:08x},{size}\n")
                     while a < len(accesses) and accesses[a][0] == k:
@@ -111,11 +113,10 @@ def dump(data, out, events=True):
                         else: where = value & M
                         if how == 3 and where == M: continue
                         out.write(f" {'S' if w else 'L'} {where:08x},{size}\n")
-                seen += len(insns)
             assert seen == steps, (seen, steps)
         elif kind == 3:
             code, i = varint(b, i)
             if events: out.write(f"# end {code}\n")
 
 if __name__ == "__main__":
-    dump(open(sys.argv[1], "rb").read(), sys.stdout)
+    dump(open(sys.argv[1], "rb").read(), sys.stdout, steps_too="--events" not in sys.argv[2:])

@@ -84,6 +84,7 @@ static void sums_first_stack(Addr stack);
 #include "events.h"
 #include "files.h"
 #include "calls.h"
+#include "written.h"
 #include "part.h"
 #include "allocations.h"
 #include "sums_wire.h"

@@ -108,6 +108,15 @@ static void add_range(Ranges *r, Addr address, ULong bytes)
     r->range[r->count++] = new;
 }
 
+/* What stood at an argument that is an address, before the call. */
+#define KEPT_ARGUMENTS 6
+#define KEPT_BYTES 256
+typedef struct {
+    Addr at;
+    UInt size;
+    UChar bytes[KEPT_BYTES];
+} Kept;
+
 /* A system call that a thread is in. */
 typedef struct {
     Bool open;
@@ -119,6 +128,11 @@ typedef struct {
     Ranges data;
     /* What the core told: it reads (texts: also if it fails), it writes. */
     Ranges texts, reads, writes;
+    /* Buffers whose length the kernel changes, as they were (written.h). */
+    Ranges asked;
+    /* `turns` when it began. */
+    ULong turn;
+    Kept kept[KEPT_ARGUMENTS];
 } Call;
 
 static Call **calls;
@@ -132,6 +146,8 @@ static Call *call_of(ThreadId tid)
 }
 
 static void call_over(ThreadId tid) { call_of(tid)->open = False; }
+
+static Bool in_call(ThreadId tid) { return call_of(tid)->open; }
 
 static Bool in_exit(ThreadId tid) { return call_of(tid)->open && call_of(tid)->number == __NR_exit; }
 
@@ -152,8 +168,13 @@ static void kernel_reads_text(CorePart part, ThreadId tid, const HChar *what, Ad
     add_range(&c->texts, a, size + 1);
 }
 
+/* The call that is told of, if one is (written.h). */
+static Call *telling;
+static void keep_told(Call *c, Addr a, ULong bytes);
+
 static void tell_access(Bool is_write, Addr a, ULong size, Bool structure)
 {
+    if (is_write && telling) keep_told(telling, a, size);
     EVENT(is_write ? ADDFG_KERNEL_WRITE : ADDFG_KERNEL_READ, a, size, structure);
     if (is_write) check_delivered(a, size);
     sums_kernel(is_write, a, size, structure);
@@ -238,6 +259,14 @@ static void tell_data(const Call *c, Addr a, ULong size)
     file_at += size;
 }
 
+/* Written.h. */
+static void note_written(Call *c);
+static Bool tell_written(const Call *c, Bool error, UWord result);
+static Bool tell_reads(const Call *c, Bool error, UWord result);
+static void tell_futex_reads(const Call *c);
+static void tell_changed(const Call *c);
+static void tell_entries(Addr at, ULong bytes, UInt kind);
+
 /* As much of the buffers as was moved, in their order. */
 static void tell_parts(const Call *c, ULong left)
 {
@@ -315,19 +344,33 @@ static void tell_positions(const Call *c)
 static void tell_moved(const Call *c, Bool error, UWord result)
 {
     Layout layout = c->shape->layout;
-    for (UInt i = 0; i < c->texts.count; i++) tell_access(False, c->texts.range[i].address, c->texts.range[i].bytes, False);
-    for (UInt i = 0; i < c->reads.count && !error && layout == AS_TOLD; i++)
+    Bool known = tell_written(c, error, result);
+    Bool reads = tell_reads(c, error, result);
+    for (UInt i = 0; i < c->texts.count && !reads; i++) tell_access(False, c->texts.range[i].address, c->texts.range[i].bytes, False);
+    for (UInt i = 0; i < c->reads.count && !error && !reads && layout == AS_TOLD; i++)
         tell_access(False, c->reads.range[i].address, c->reads.range[i].bytes, False);
     /* Structures, and what is no data: names of peers, positions. */
-    for (UInt i = 0; i < c->writes.count; i++)
+    for (UInt i = 0; i < c->writes.count && !known; i++)
         if (!within(&c->data, c->writes.range[i]))
             tell_access(True, c->writes.range[i].address, c->writes.range[i].bytes, layout != AS_TOLD);
     if (error) return;
     if (result) tell_positions(c);
     find_file(c, result);
     if (layout == MESSAGES) tell_messages(c, result);
+    else if (c->number == __NR_getdents64) tell_entries(c->argument[1], result, 18);
+#ifdef __NR_getdents
+    else if (c->number == __NR_getdents) tell_entries(c->argument[1], result, 0);
+#endif
     else if (layout != AS_TOLD && layout != NO_DATA) tell_parts(c, result);
     to_file = False;
+}
+
+static void tell_call(Call *c, Bool error, UWord result)
+{
+    telling = c;
+    tell_moved(c, error, result);
+    tell_changed(c);
+    telling = NULL;
 }
 
 /* ---- names of descriptors ---- */
@@ -500,6 +543,7 @@ static void begin_call(ThreadId tid, UInt number, const UWord *args, UInt n)
     c->data.count = c->texts.count = c->reads.count = c->writes.count = 0;
     c->gives = c->shape->gives || takes_from_pipe(c);
     note_data(c);
+    note_written(c);
     if (c->shape->descriptor != NO) name_descriptor((UInt)args[(UInt)c->shape->descriptor]);
     if (c->shape->other != NO) name_descriptor((UInt)args[(UInt)c->shape->other]);
 }
@@ -511,6 +555,7 @@ static void pre_syscall(ThreadId tid, UInt number, UWord *args, UInt n)
     ULong numbers[2 + 8] = { number, n < 8 ? n : 8 };
     for (UInt i = 0; i < n && i < 8; i++) numbers[2 + i] = args[i];
     event(ADDFG_SYSCALL, 2 + (n < 8 ? n : 8), numbers, NULL);
+    if (number == __NR_futex) tell_futex_reads(call_of(tid));
     if (waits(number) && cursor > (ULong)(Addr)buffer + WORTH_WRITING) flush_buffer();
     if (number == __NR_clone) before_clone(args);
 #ifdef __NR_clone3
@@ -534,7 +579,7 @@ static void post_syscall(ThreadId tid, UInt number, UWord *args, UInt n, SysRes 
     /* Of a range with holes all that is there is taken back. */
     Bool holes = error && number == __NR_madvise && sr_Err(result) == VKI_ENOMEM;
     if (!error || holes) memory_call(number, args, error ? 0 : sr_Res(result));
-    if (c->open) tell_moved(c, error, error ? 0 : sr_Res(result));
+    if (c->open) tell_call(c, error, error ? sr_Err(result) : sr_Res(result));
     /* What the kernel does when a thread has ended is of its `exit`. */
     if (number == __NR_exit) return;
     c->open = False;

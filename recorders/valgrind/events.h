@@ -137,6 +137,7 @@ static void handler_ends(ThreadId tid);
 /* The system call that a thread is in (calls.h). */
 static void call_over(ThreadId tid);
 static Bool in_exit(ThreadId tid);
+static Bool in_call(ThreadId tid);
 /* Files in memory (files.h). */
 static void tell_all_shared(void);
 /* Memory that is there (calls.h). */
@@ -160,6 +161,9 @@ static Addr clears;
 static UInt thread_room;
 static UInt threads = 0;
 static UInt current = 0;
+/* How often another thread went on. */
+static ULong turns;
+static UInt last_thread;
 
 static UInt thread(ThreadId tid)
 {
@@ -172,6 +176,8 @@ static UInt thread(ThreadId tid)
 static void speak(ThreadId tid)
 {
     UInt now = thread(tid);
+    if (now != last_thread) turns++;
+    last_thread = now;
     if (now == current || !recording || !in_part) return;
     current = now;
     asks(tid);
@@ -276,7 +282,8 @@ static void pre_thread_exit(ThreadId tid)
     speak(tid);
     leave_locks(thread_of[tid].robust);
     Addr cleared = thread_of[tid].cleared;
-    if (cleared && VG_(am_is_valid_for_client)(cleared, 4, VKI_PROT_READ | VKI_PROT_WRITE)) kernel_changes(cleared);
+    /* What ended all has returned: the memory goes with the last thread. */
+    if (cleared && in_call(tid) && VG_(am_is_valid_for_client)(cleared, 4, VKI_PROT_READ | VKI_PROT_WRITE)) kernel_changes(cleared);
     /* What it was in when another thread ended all has no end. */
     if (in_exit(tid)) EVENT(ADDFG_SYSCALL_END, 0, 0);
     call_over(tid);
