@@ -263,7 +263,6 @@ static void tell_data(const Call *c, Addr a, ULong size)
 static void note_written(Call *c);
 static Bool tell_written(const Call *c, Bool error, UWord result);
 static Bool tell_reads(const Call *c, Bool error, UWord result);
-static void tell_futex_reads(const Call *c);
 static void tell_changed(const Call *c);
 static void tell_entries(Addr at, ULong bytes, UInt kind);
 
@@ -555,7 +554,6 @@ static void pre_syscall(ThreadId tid, UInt number, UWord *args, UInt n)
     ULong numbers[2 + 8] = { number, n < 8 ? n : 8 };
     for (UInt i = 0; i < n && i < 8; i++) numbers[2 + i] = args[i];
     event(ADDFG_SYSCALL, 2 + (n < 8 ? n : 8), numbers, NULL);
-    if (number == __NR_futex) tell_futex_reads(call_of(tid));
     if (waits(number) && cursor > (ULong)(Addr)buffer + WORTH_WRITING) flush_buffer();
     if (number == __NR_clone) before_clone(args);
 #ifdef __NR_clone3

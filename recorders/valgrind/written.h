@@ -20,6 +20,7 @@
 #define EOVERFLOW_ 75
 #define EAGAIN_ 11
 #define EINTR_ 4
+#define ETIMEDOUT_ 110
 #define CMSG_HEAD (sizeof(struct vki_cmsghdr))
 
 /* ---- before the call ---- */
@@ -206,7 +207,7 @@ static void tell_ready(const Call *c, Bool sets, Bool error, UWord result)
     tell_write(c->asked.range[0].address, c->asked.range[0].bytes);
 }
 
-/* The word is read when the call begins: until it ends others may change it. */
+/* The word, which is also read where the call then waits, for nothing or too long. */
 static void tell_futex_reads(const Call *c)
 {
     const UWord *argument = c->argument;
@@ -427,6 +428,7 @@ static Bool tell_reads(const Call *c, Bool error, UWord result)
         if (!error) tell_read(argument[2], sizeof(struct vki_flock));
         return True;
     case __NR_futex:
+        if (!error || result == EAGAIN_ || result == EINTR_ || result == ETIMEDOUT_) tell_futex_reads(c);
         return True;
     default:
         return False;
