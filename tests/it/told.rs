@@ -207,6 +207,33 @@ fn what_children_say_they_do() {
     assert_eq!(missing, [""; 0]);
 }
 
+/// A child's threads are counted anew, however many there were and whichever forked; each of them ends once.
+#[test]
+fn threads_of_children_have_their_own_numbers() {
+    let scratch = Scratch::new("told-forked");
+    let Some(recorder) = recorder() else { return };
+    let program = scratch.path("forked_threads");
+    compile("forked_threads.c", &["-O1", "-w", "-pthread", "-static"], &program);
+    let each = format!("--stream-each={}", utf8(&scratch.path("a.stream")));
+    let output = run(&recorder, &[&each, "--trace-children=yes"], &[utf8(&program)]);
+    assert!(output.status.success(), "{}", said(&output));
+    for (number, all) in [(1, 2), (2, 41)] {
+        let Some(events) = second_reader(&scratch.path(&format!("a.stream.{number}"))) else {
+            return;
+        };
+        let events: Vec<&str> = events.iter().map(|line| line.trim_end()).collect();
+        // A child's first thread was there already.
+        let first = if number == 1 { 1 } else { 2 };
+        let begun = (first..=all).map(|n| format!("thread_start {n:#x} {:#x}", u8::from(n > 1)));
+        assert_eq!(of_kinds(&events, &["thread_start"]), begun.collect::<Vec<_>>());
+        let mut ended = of_kinds(&events, &["thread_end"]);
+        ended.sort_unstable();
+        let mut expected: Vec<_> = (1..=all).map(|n| format!("thread_end {n:#x}")).collect();
+        expected.sort_unstable();
+        assert_eq!(ended, expected);
+    }
+}
+
 /// Threads that wait when another one ends the program end without what they waited for, and what no file has has no name.
 #[test]
 fn what_waits_ends_with_the_program() {
@@ -218,12 +245,19 @@ fn what_waits_ends_with_the_program() {
     assert!(output.status.success(), "{}", said(&output));
     let Some(events) = second_reader(&stream) else { return };
     let events: Vec<&str> = events.iter().map(|line| line.trim_end()).collect();
-    let files = |from: usize| {
+    let files = |from: std::ops::Range<usize>| {
         let of = |line: &&&str| (3..8).any(|fd| line.starts_with(&format!("descriptor {fd:#x}")));
-        events[from..].iter().filter(of).filter_map(|line| line.get(..20)).collect::<Vec<_>>()
+        events[from]
+            .iter()
+            .filter(of)
+            .map(|line| line.get(..20).unwrap_or(line))
+            .collect::<Vec<_>>()
     };
     let reads = events.iter().position(|line| line.starts_with("syscall 0x0 ")).expect("a read");
-    assert_eq!(files(reads), ["descriptor 0x3 pipe:", "descriptor 0x4 pipe:"]);
+    // What whoever runs it has left is closed, which is told; of what never was nothing is.
+    let (left, mut named) = (files(0..reads), files(reads..events.len()));
+    named.retain(|line| line.len() > 14 || !left.iter().any(|open| open.starts_with(line)));
+    assert_eq!(named, ["descriptor 0x3 pipe:", "descriptor 0x4 pipe:"]);
     // Each is told by whom it was begun.
     let begun: Vec<&str> =
         events.iter().copied().filter(|line| kind(line) == "thread_start").collect();
@@ -240,7 +274,9 @@ fn what_waits_ends_with_the_program() {
     let thread = |n: u32| {
         [format!("thread {n:#x}"), "kernel_write 0x4".to_owned(), format!("thread_end {n:#x}")]
     };
-    let main = ["thread 0x1", "syscall_end 0x0 0x0", "thread_end 0x1"].map(str::to_owned);
+    // Its library has told the kernel where its number is.
+    let main = ["thread 0x1", "syscall_end 0x0 0x0", "kernel_write 0x4", "thread_end 0x1"];
+    let main = main.map(str::to_owned);
     // Which of those that waited ends first nobody knows.
     let either = [[2, 3], [3, 2]].map(|[a, b]| [thread(a), thread(b), main.clone()].concat());
     assert!(either.iter().any(|all| behind.starts_with(all)), "{behind:?}");
