@@ -209,8 +209,9 @@ static void start_client_code(ThreadId tid, ULong dispatched)
 
 static void pre_thread_create(ThreadId parent, ThreadId child)
 {
-    if (child < thread_room) thread_of[child].number = 0;
+    /* What the thread did that had this number before is that one's. */
     sums_new_thread(child);
+    if (child < thread_room) thread_of[child].number = 0;
     EVENT(ADDFG_THREAD_START, thread(child), parent ? thread(parent) : 0);
     thread_of[child].cleared = clears;
     thread_of[child].robust = 0;

@@ -355,14 +355,21 @@ static void restore(const Site *site, State *s, UInt number)
 }
 
 /* Memory that has no image and that is accessed from the stack pointer is a stack: also where an access begins below it. */
-static void note_stack(const Site *s, Addr a)
+static void is_stack(Addr a, UInt size)
 {
-    for (Addr at = a; s->stack_relative && at < a + s->size;) {
+    for (Addr at = a; at < a + size;) {
         Place place = place_of(at);
+        known_stack = place.low;
+        known_stack_bytes = place.high - place.low;
         if (place.id & REGION) region_is_stack[place.id & ~REGION] = True;
         at = place.high;
     }
 }
+
+static void note_stack(const Site *s, Addr a) { if (s->stack_relative) is_stack(a, s->size); }
+
+/* Where a return address lies: most stacks are told by that, as stores are not looked at. */
+static void note_slot(Addr slot) { if (slot && slot - known_stack >= known_stack_bytes) is_stack(slot, sizeof(Addr)); }
 
 /* This run is not what will be counted: whatever comes next is looked at. */
 static void look_again(Met *m)
@@ -391,13 +398,13 @@ static Bool load_changed(const Site *site, State *s, Addr a)
         problem(TOO_HIGH);
         return False;
     }
+    note_stack(site, a);
     UInt number = site->register_size ? restored(a, size, site->offset) : 0;
     if (number) {
         restore(site, s, number);
         return False;
     }
     expose_range(a, size);
-    note_stack(site, a);
     Place place = place_of(a);
     if (place.high - a < size) {
         read_apart(s->actor, a, size, False);
@@ -440,10 +447,10 @@ static VG_REGPARM(3) void load_met(const Site *site, State *s, Addr a)
 static VG_REGPARM(3) void load_once(const Site *site, State *s, Addr a)
 {
     if (!in_reach(a, site->size)) return problem(TOO_HIGH);
+    note_stack(site, a);
     UInt number = site->register_size ? restored(a, site->size, site->offset) : 0;
     if (number) return restore(site, s, number);
     expose_range(a, site->size);
-    note_stack(site, a);
     read_apart(s->actor, a, site->size, False);
 }
 
@@ -536,6 +543,7 @@ static VG_REGPARM(2) void arrive(const Segment *s, Addr address)
     const Code *before = T.before;
     T.before = NULL;
     Bool falls = before && address == before->next;
+    if (before && (before->kind == FLOW_CALL || before->kind == FLOW_RETURN)) note_slot(T.slot);
     if (before && !falls && before->executed && before->kind == FLOW_CALL) {
         begin_instance(s->function, s->stub ? KIND_STUB : KIND_CALL, s->stub, before->next, T.slot);
         return set_top();

@@ -331,14 +331,17 @@ static void write_part(UWord offset, UWord size)
     offset &= 0xffff;
     if (like && IS_MIXED(T.tag[(like - 1) / 8])) write = T.mixed[(like - 1) / 8][(like - 1) % 8].write;
     if (into_next) {
-        /* What wrote all of it does not any more. */
+        /* What wrote all of it does not any more; what goes on from before goes on behind, too. */
         UInt g = offset / 8;
-        ULong other = ++writes_apart;
+        ULong other = ++writes_apart, part = write;
+        write = part ? WHOLE | g : 0;
         expand(g);
-        for (UInt i = 0; i < 8; i++)
-            if (T.mixed[g][i].write == (WHOLE | g)) T.mixed[g][i].write = other;
-        write = WHOLE | g;
-        T.tag[g] &= ~(Tag)TAG_BEHIND;
+        for (UInt i = 0; i < 8; i++) {
+            ULong *of = &T.mixed[g][i].write;
+            if (*of == part) *of = write;
+            else if (*of == (WHOLE | g)) *of = other;
+        }
+        T.tag[g] = part ? T.tag[g] & ~(Tag)TAG_BEHIND : T.tag[g] | TAG_BEHIND;
     }
     for (UInt b = offset; b < offset + size; b++) {
         if (!IS_MIXED(T.tag[b / 8])) expand(b / 8);
@@ -385,6 +388,17 @@ static ULong write_of(const Held *h, UInt g)
     return WHOLE | g;
 }
 
+/* By granule the tag of what went on there from bytes before, when what is between was written: it is told as a write of
+ * its own from there on. */
+static Tag split_from[GRANULES + 1];
+
+/* Both sides of such bytes are read. */
+static void note_split(const Parts *p, UInt g, Tag tag)
+{
+    for (UInt i = 0; i < p->count && tag && split_from[g] == tag; i++)
+        if (p->of[i].function == FUNCTION_OF(tag)) return problem(SPLIT_VECTORS);
+}
+
 static void read_parts(Parts *p, const Held *h, UInt offset, UInt size)
 {
     for (UInt b = offset; b < offset + size;) {
@@ -392,6 +406,7 @@ static void read_parts(Parts *p, const Held *h, UInt offset, UInt size)
         Tag tag = h->tag[g - h->first];
         if (end > offset + size) end = offset + size;
         if (!IS_MIXED(tag)) {
+            if (b > offset) note_split(p, g, tag);
             part_of(p, FUNCTION_OF(tag), FUNCTION_OF(tag) ? write_of(h, g) : 0, end - b);
         } else {
             for (UInt k = b; k < end; k++) {

@@ -202,6 +202,9 @@ static Bool *region_is_stack;
 static UInt region_count, region_room;
 /* Stack pointer before the first instruction. */
 static Addr first_stack;
+/* A place that is known to be a stack, as it is now: so many bytes from here on. */
+static Addr known_stack;
+static ULong known_stack_bytes;
 
 static UInt new_region(void)
 {
@@ -223,6 +226,7 @@ static UInt place_behind(Addr a)
 
 static void insert_place(UInt at, Place p)
 {
+    known_stack_bytes = 0;
     ROOM(places, place_count, place_room);
     VG_(memmove)(places + at + 1, places + at, (place_count - at) * sizeof *places);
     places[at] = p;
@@ -241,6 +245,7 @@ static void cut_places(Addr low, Addr high, Bool images)
             i++;
             continue;
         }
+        known_stack_bytes = 0;
         if (p.met) forget_place(p.low, p.high, p.id);
         Place behind = p;
         behind.low = high;

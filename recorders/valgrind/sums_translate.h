@@ -538,41 +538,77 @@ static void begin_segment(Sums *z)
     call_if(z, either, "registers_met", &registers_met, 1, mkIRExprVec_1(p->state));
 }
 
-/* As if the bytes before were written with it, up to the end of eight. */
+/* As if the bytes before were written with it, up to the end of eight; it is of a write that has bytes before those. */
 #define LIKE_BEFORE (~0u)
+#define APART (~1u)
+
+static Bool is_of_write(const Told *t, const Told *of) { return t->kind == 1 && t->step == of->step && t->mem == of->mem; }
+static UInt last_of(const Told *t) { return t->offset + t->register_size - 1; }
 
 /* What a part of a write goes on with, as `write_register` takes it: the part of the same write that was told before. */
 static UInt like_of(const Plan *p, UInt i)
 {
     const Told *t = p->told + i;
     UInt like = 0;
+    Bool apart = False;
     for (UInt k = 0; k < i; k++) {
-        const Told *w = p->told + k;
-        UInt last = w->offset + w->register_size - 1;
-        if (w->kind != 1 || w->step != t->step || w->mem != t->mem) continue;
+        if (!is_of_write(p->told + k, t)) continue;
+        UInt last = last_of(p->told + k);
+        apart = True;
         if (last / 8 == t->offset / 8) like = last + 1;
-        /* Another write has taken what is between: the first bytes of the next eight. */
-        else if (last % 8 == 7 && last / 8 + 1 == t->offset / 8 && last - w->offset >= 7) like = LIKE_BEFORE;
+        /* Another write has taken what is between: the last bytes of eight, or the first of the next. */
+        else if (last / 8 + 1 == t->offset / 8) like = LIKE_BEFORE;
     }
-    return like;
+    return apart && !like ? APART : like;
 }
 
-/* Bytes of a register are the instance's. `like`: a byte of the same eight that the same write has written, and 1, or
- * LIKE_BEFORE; 0: none. */
-static void write_register(Sums *z, IRExpr *own, const Told *t, UInt like)
+/* Whether another part of the same write, which is told later, goes on with it in the next eight bytes. */
+static Bool has_more(const Plan *p, UInt i)
 {
+    const Told *t = p->told + i;
+    for (UInt k = i + 1; k < p->count; k++)
+        if (is_of_write(p->told + k, t) && last_of(t) / 8 + 1 == p->told[k].offset / 8) return True;
+    return False;
+}
+
+/* What is there has bytes before others, which are another write's: who reads both finds two writes. */
+static VG_REGPARM(1) void splits_vector(UWord g) { split_from[g] = T.tag[g] & ~(Tag)TAG_BEHIND; }
+
+/* Before eight bytes in the middle of a vector are written: a write may go on from those before in those behind, unless
+ * the segment writes these, too. */
+static void look_around(Sums *z, const Plan *p, UInt i)
+{
+    UInt offset = p->told[i].offset, end = last_of(p->told + i) + 1;
+    if (offset < 384 || !(offset % 64) || end - offset < 8 || !(end % 64)) return;
+    for (UInt k = 0; k < p->count; k++)
+        if (p->told[k].kind == 1 && p->told[k].offset <= end && last_of(p->told + k) >= end) return;
+    IRExpr *goes_on = binop(z, Iop_And64, load64(z, &T.tag[offset / 8]), load64(z, &T.tag[end / 8]));
+    IRExpr *splits = binop(z, Iop_And64, goes_on, number(TAG_BEHIND));
+    call_if(z, splits, "splits_vector", &splits_vector, 1, mkIRExprVec_1(number(end / 8)));
+}
+
+/* Bytes of a register are the instance's, as the plan tells of them. */
+static void write_register(Sums *z, IRExpr *own, const Plan *p, UInt i)
+{
+    const Told *t = p->told + i;
+    /* A byte of the same eight that the same write has written, and 1, or LIKE_BEFORE; 0: none. */
+    UInt like = like_of(p, i);
+    Bool more = has_more(p, i), apart = like == APART;
+    if (apart) like = 0;
     UInt offset = t->offset, end = offset + t->register_size;
     Bool first = True, whole = False;
+    if (like != LIKE_BEFORE) look_around(z, p, i);
     for (UInt b = offset; b < end;) {
         UInt g = b / 8, next = (g + 1) * 8 < end ? (g + 1) * 8 : end;
         UInt seen = b - offset < 64 ? (UInt)(bytes_of(t) >> (b - offset)) << (b & 7) & bytes_in(g * 8, b, next) : 0;
         whole = next - b == 8;
         if (whole) {
             write_whole(z, g, seen);
-            store64(z, &T.tag[g], first ? own : binop(z, Iop_Or64, own, number(TAG_BEHIND)));
+            Bool begins = first && like != LIKE_BEFORE;
+            store64(z, &T.tag[g], begins ? own : binop(z, Iop_Or64, own, number(TAG_BEHIND)));
         } else {
             /* Mostly it is so already, of the same instance. */
-            UInt flags = (!first || like == LIKE_BEFORE ? FROM_BEFORE : like << LIKE_SHIFT) | (next < end ? INTO_NEXT : 0);
+            UInt flags = (!first || like == LIKE_BEFORE ? FROM_BEFORE : like << LIKE_SHIFT) | (next < end || more ? INTO_NEXT : 0);
             Tag *met = VG_(calloc)("addfg.met", 1, sizeof *met);
             IRExpr *differs = binop(z, Iop_Xor64, load64(z, &T.tag[g]), load64(z, met));
             IRExpr *other = binop(z, Iop_Shr64, binop(z, Iop_Xor64, load64(z, &T.tag[g]), own), IRExpr_Const(IRConst_U8(32)));
@@ -583,6 +619,7 @@ static void write_register(Sums *z, IRExpr *own, const Told *t, UInt like)
         first = False;
         b = next;
     }
+    if (apart) call_if(z, NULL, "splits_vector", &splits_vector, 1, mkIRExprVec_1(number(offset / 8)));
     /* What is behind it in a register of x87 or vectors begins a write. */
     if (whole && offset >= 256 && end % (offset >= 384 ? 64 : 16) && end / 8 < GRANULES) {
         IRExpr *mixed = binop(z, Iop_And64, load64(z, &T.tag[end / 8]), number(TAG_MIXED));
@@ -596,7 +633,7 @@ static void end_segment(Sums *z)
 {
     const Plan *p = z->plan + z->at_plan;
     for (UInt i = 0; i < p->count; i++)
-        if (p->told[i].kind == 1 && !p->told[i].more) write_register(z, own(z), p->told + i, like_of(p, i));
+        if (p->told[i].kind == 1 && !p->told[i].more) write_register(z, own(z), p, i);
 }
 
 static void begin_code(Sums *z)
@@ -718,7 +755,7 @@ static void sums_load(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *
     /* What it loads the register has, unless that is restored. */
     for (UInt i = 0; i < p->count; i++) {
         const Told *w = p->told + i;
-        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, own(z), w, like_of(p, i));
+        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, own(z), p, i);
     }
     IRExpr **args = mkIRExprVec_3(number((Addr)site), p->state, address);
     if (guard) {

@@ -141,7 +141,7 @@ static ULong hear8(void)
 }
 
 /* What is not exact is said once each, with how often it was met, at the end. */
-typedef enum { TOO_MANY_FUNCTIONS, SPLIT_STORES, ODD_CODE, FAULTS, TOO_HIGH, DEEP_CONTEXTS, GUARDED_SAVES, SHARED, PROBLEMS } Problem;
+typedef enum { TOO_MANY_FUNCTIONS, SPLIT_STORES, ODD_CODE, FAULTS, TOO_HIGH, DEEP_CONTEXTS, GUARDED_SAVES, SHARED, SPLIT_VECTORS, PROBLEMS } Problem;
 static ULong problem_count[PROBLEMS];
 static const HChar *const problem_text[PROBLEMS] = {
     "functions beyond the 16,125 that there is room for",
@@ -152,6 +152,7 @@ static const HChar *const problem_text[PROBLEMS] = {
     "calling contexts beyond those that are kept",
     "conditional stores of registers, or reads of restored ones that several wrote",
     "changes of shared memory, whose other addresses are not followed",
+    "writes into the middle of a vector of which both sides are read: what is left there counts two transfers",
 };
 
 static void problem(Problem which) { problem_count[which]++; }

@@ -58,6 +58,7 @@ const CHAINS: &str = "WITH RECURSIVE chain AS (
         JOIN chain ON chain.stack_id = s.parent_stack_id)";
 const STACKS: &str =
     "SELECT [chain.name], [p.calls, p.steps_self] FROM chain JOIN stack_profile p USING (stack_id)";
+const THREADS: &str = "SELECT [tid], [steps] FROM thread";
 /// Contexts are told by number: there may be a million of rows, and chains are long.
 const STACK_FLOWS: &str =
     "SELECT [coalesce('#' || e.writer_stack_id, f.name), coalesce('#' || e.reader_stack_id, g.name), e.via],
@@ -154,7 +155,9 @@ pub fn compare(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Vec<C
     let live = |rows: &mut dyn Iterator<Item = (Vec<String>, Vec<u64>)>| -> Rows {
         rows.map(|(key, numbers)| (key, numbers.into_iter().map(number).collect())).collect()
     };
-    let tables: [(_, &'static [&'static str], String, Rows); 4] = [
+    let threads =
+        sums.threads.iter().map(|(thread, steps)| (vec![thread.to_string()], vec![*steps]));
+    let tables: [(_, &'static [&'static str], String, Rows); 5] = [
         (
             "function_profile",
             &["calls", "steps_self", "steps_total", "written_bytes"],
@@ -174,6 +177,7 @@ pub fn compare(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Vec<C
             FLOWS.to_owned(),
             live(&mut flows.into_iter()),
         ),
+        ("thread", &["steps"], THREADS.to_owned(), live(&mut threads.into_iter())),
     ];
     let mut compared: Vec<Compared> = tables
         .into_iter()

@@ -79,6 +79,7 @@ mod sqlite;
 mod stream;
 mod sums;
 mod symbols;
+mod system_calls;
 mod terminal;
 mod through;
 mod told;

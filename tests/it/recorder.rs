@@ -275,6 +275,9 @@ fn parts_of_a_run() {
     assert!(flows.contains(&"<image .bss>,show,68".into()), "{flows:?}");
     assert!(!flows.iter().any(|flow| flow.starts_with("decode,")), "{flows:?}");
     assert_eq!(rows(&db, "SELECT text FROM marker"), ["7"]);
+    // A C++ function by its name alone, and not another one whose name begins so.
+    let db = part(&["--from=work", "--until=work"]);
+    assert_eq!(rows(&db, calls), ["work(int),1,root"]);
     // A function that is not called.
     let (_, output) = record(&recorder, &["--from=nothing"], &[utf8(&program)]);
     let said = String::from_utf8_lossy(&output.stderr);

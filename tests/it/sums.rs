@@ -1,5 +1,5 @@
 //! What the recorder sums while a program runs is what the pass makes of the recording of the same run: each row of
-//! function_profile, call_edge, stack_profile, function_dataflow and stack_edge.
+//! function_profile, call_edge, stack_profile, function_dataflow, stack_edge and thread.
 
 use crate::common::{Scratch, command, have, ok, repository, said, seeds, utf8};
 use std::path::{Path, PathBuf};
@@ -54,13 +54,17 @@ fn tables(output: &Output) -> usize {
     said(output).lines().filter(|line| line.contains(" rows equal")).count()
 }
 
+/// All of them; those without `stack_edge`, where several contexts count as one.
+const ALL: usize = 6;
+const WITHOUT_CONTEXTS: usize = ALL - 1;
+
 fn agrees(name: &str, arguments: &[&str]) {
     let scratch = Scratch::new("sums");
     let Some(program) = program(&scratch, name) else { return };
     let run = [&[utf8(&program)], arguments].concat();
     let output = compared(&scratch, &run);
     assert_eq!(differences(&output), [""; 0], "{name}");
-    assert_eq!(tables(&output), 5, "{name}: {}", said(&output));
+    assert_eq!(tables(&output), ALL, "{name}: {}", said(&output));
 }
 
 /// Saves and restores of registers at each depth of a recursion.
@@ -150,7 +154,7 @@ fn few_numbers_are_enough() {
         let Some(program) = program(&scratch, name) else { return };
         let output = compared_with(&scratch, &[utf8(&program)], &few(numbers));
         assert_eq!(differences(&output), [""; 0], "{name}");
-        assert_eq!(tables(&output), 5, "{name}: {}", said(&output));
+        assert_eq!(tables(&output), ALL, "{name}: {}", said(&output));
         let contexts = format!("SELECT count(*) > {numbers} FROM call_stack");
         assert_eq!(rows(&scratch.path("run.duckdb"), &contexts), ["true"], "{name}");
     }
@@ -164,7 +168,7 @@ fn contexts_that_have_no_number_are_their_functions() {
     let run = [utf8(&program)];
     let output = compared_with(&scratch, &run, &few(250));
     assert_eq!(differences(&output), [""; 0]);
-    assert_eq!(tables(&output), 4, "{}", said(&output));
+    assert_eq!(tables(&output), WITHOUT_CONTEXTS, "{}", said(&output));
     let db = scratch.path("alone.duckdb");
     let all = ["record", "-q", "--no-steps", "-o", utf8(&db), "--", run[0]];
     let output = command(&all).env("VALGRIND_OPTS", few(250)).output();
@@ -201,7 +205,11 @@ fn too_many_files_are_said() {
 }
 
 /// What docs/sums.md says that is not exact, in random programs.
-const NOT_EXACT: [&str; 2] = ["conditional stores of registers", "stores into the middle of what"];
+const NOT_EXACT: [&str; 3] = [
+    "conditional stores of registers",
+    "stores into the middle of what",
+    "writes into the middle of a vector",
+];
 
 /// A random program with more of what programs do: `tests/programs/wild.py` has the words.
 pub fn wild(scratch: &Scratch, seed: u64, more: &[&str]) -> PathBuf {
@@ -253,71 +261,78 @@ fn random(few: u64, more: &[&str], options: &str) {
     assert!(2 * exact >= seeds.len(), "{exact} of {}", seeds.len());
 }
 
-/// A random program of so many operations, its words, an option of valgrind's, and tables: four where contexts count as one.
+/// A random program of so many operations, its words, an option of valgrind's, and the tables.
 struct Fixed(u64, u32, &'static [&'static str], &'static str, usize);
 
 /// Programs that were chosen because they find the most mutants of the recorder (fuzz/recorder_mutants.py) in the time that
 /// they take: all of them are summed exactly.
 const FIXED: &[Fixed] = &[
-    Fixed(30, 24, &["wide"], "", 5),
-    Fixed(1, 16, &["signals", "jumps"], "", 5),
-    Fixed(3, 16, &["threads", "memory"], "--sums-numbers=40", 5),
-    Fixed(20, 30, &["wide", "jumps"], "--sums-numbers=25", 4),
-    Fixed(31, 24, &["wide", "memory"], "--snapshots=yes", 5),
-    Fixed(20, 40, &["wide"], "", 5),
-    Fixed(21, 12, &["wide", "threads", "crowd"], "", 5),
-    Fixed(21, 16, &["wide", "memory", "signals"], "--sums-numbers=24", 4),
-    Fixed(22, 50, &[], "", 5),
-    Fixed(34, 20, &["wide", "jumps", "signals", "memory"], "", 5),
-    Fixed(33, 24, &["wide", "memory"], "--sums-numbers=24", 4),
-    Fixed(35, 24, &["wide"], "--sums-numbers=30", 4),
-    Fixed(2, 16, &["threads", "memory", "signals", "jumps", "marks"], "--snapshots=yes", 5),
-    Fixed(146, 16, &[], "", 5),
+    Fixed(30, 24, &["wide"], "", ALL),
+    Fixed(1, 16, &["signals", "jumps"], "", ALL),
+    Fixed(3, 16, &["threads", "memory"], "--sums-numbers=40", ALL),
+    Fixed(20, 30, &["wide", "jumps"], "--sums-numbers=25", WITHOUT_CONTEXTS),
+    Fixed(31, 24, &["wide", "memory"], "--snapshots=yes", ALL),
+    Fixed(20, 40, &["wide"], "", ALL),
+    Fixed(21, 12, &["wide", "threads", "crowd"], "", ALL),
+    Fixed(21, 16, &["wide", "memory", "signals"], "--sums-numbers=24", WITHOUT_CONTEXTS),
+    Fixed(22, 50, &[], "", ALL),
+    Fixed(34, 20, &["wide", "jumps", "signals", "memory"], "", ALL),
+    Fixed(33, 24, &["wide", "memory"], "--sums-numbers=24", WITHOUT_CONTEXTS),
+    Fixed(35, 24, &["wide"], "--sums-numbers=30", WITHOUT_CONTEXTS),
+    Fixed(2, 16, &["threads", "memory", "signals", "jumps", "marks"], "--snapshots=yes", ALL),
+    Fixed(146, 16, &[], "", ALL),
 ];
 
 /// Programs of each kind that `tests/programs/wild.py` makes.
 const OF_EACH_KIND: &[Fixed] = &[
-    Fixed(302, 50, &["stubs"], "", 5),
-    Fixed(301, 30, &["stubs"], "--sums-numbers=30", 4),
-    Fixed(305, 50, &["stubs"], "", 5),
-    Fixed(303, 30, &["high", "tight"], "", 5),
-    Fixed(304, 50, &["high", "tight"], "--sums-numbers=30", 5),
-    Fixed(303, 50, &["high", "fed", "tight"], "--sums-numbers=24", 5),
-    Fixed(307, 16, &["high", "fed", "tight"], "", 5),
-    Fixed(301, 30, &["high", "memory", "signals", "jumps", "tight"], "", 5),
-    Fixed(306, 16, &["high", "memory", "signals", "jumps", "tight"], "--sums-numbers=24", 4),
-    Fixed(302, 30, &["threads", "tight", "memory"], "", 5),
-    Fixed(303, 50, &["threads", "tight", "memory"], "--sums-numbers=24", 4),
-    Fixed(302, 50, &["tight", "memory"], "", 5),
-    Fixed(306, 16, &["tight", "memory"], "--sums-numbers=24", 4),
-    Fixed(305, 50, &["tight", "memory"], "", 5),
-    Fixed(303, 30, &["fed"], "", 5),
-    Fixed(303, 50, &["fed", "marks"], "--snapshots=yes", 5),
-    Fixed(3, 50, &["fed"], "", 5),
-    Fixed(304, 30, &["fed"], "--sums-numbers=30", 5),
-    Fixed(305, 50, &["fed"], "", 5),
-    Fixed(305, 16, &["fed", "marks"], "--snapshots=yes", 5),
-    Fixed(308, 30, &["stubs", "fed"], "", 5),
-    Fixed(304, 30, &["fed", "tight"], "", 5),
-    Fixed(304, 16, &["fed", "wide"], "", 5),
-    Fixed(305, 50, &["stubs", "fed", "jumps"], "", 5),
-    Fixed(302, 16, &["threads", "peek"], "", 5),
-    Fixed(307, 50, &["tight", "wide"], "", 5),
-    Fixed(302, 16, &["tight", "wide"], "--sums-numbers=40", 4),
-    Fixed(304, 50, &["tight", "wide"], "", 5),
+    Fixed(302, 50, &["stubs"], "", ALL),
+    Fixed(301, 30, &["stubs"], "--sums-numbers=30", WITHOUT_CONTEXTS),
+    Fixed(305, 50, &["stubs"], "", ALL),
+    Fixed(303, 30, &["high", "tight"], "", ALL),
+    Fixed(304, 50, &["high", "tight"], "--sums-numbers=30", ALL),
+    Fixed(303, 50, &["high", "fed", "tight"], "--sums-numbers=24", ALL),
+    Fixed(307, 16, &["high", "fed", "tight"], "", ALL),
+    Fixed(301, 30, &["high", "memory", "signals", "jumps", "tight"], "", ALL),
+    Fixed(
+        306,
+        16,
+        &["high", "memory", "signals", "jumps", "tight"],
+        "--sums-numbers=24",
+        WITHOUT_CONTEXTS,
+    ),
+    Fixed(302, 30, &["threads", "tight", "memory"], "", ALL),
+    Fixed(303, 50, &["threads", "tight", "memory"], "--sums-numbers=24", WITHOUT_CONTEXTS),
+    Fixed(302, 50, &["tight", "memory"], "", ALL),
+    Fixed(306, 16, &["tight", "memory"], "--sums-numbers=24", WITHOUT_CONTEXTS),
+    Fixed(305, 50, &["tight", "memory"], "", ALL),
+    Fixed(303, 30, &["fed"], "", ALL),
+    Fixed(303, 50, &["fed", "marks"], "--snapshots=yes", ALL),
+    Fixed(3, 50, &["fed"], "", ALL),
+    Fixed(304, 30, &["fed"], "--sums-numbers=30", ALL),
+    Fixed(305, 50, &["fed"], "", ALL),
+    Fixed(305, 16, &["fed", "marks"], "--snapshots=yes", ALL),
+    Fixed(308, 30, &["stubs", "fed"], "", ALL),
+    Fixed(304, 30, &["fed", "tight"], "", ALL),
+    Fixed(304, 16, &["fed", "wide"], "", ALL),
+    Fixed(305, 50, &["stubs", "fed", "jumps"], "", ALL),
+    Fixed(302, 16, &["threads", "peek"], "", ALL),
+    Fixed(317, 24, &["threads", "peek"], "", ALL),
+    Fixed(307, 50, &["tight", "wide"], "", ALL),
+    Fixed(302, 16, &["tight", "wide"], "--sums-numbers=40", WITHOUT_CONTEXTS),
+    Fixed(304, 50, &["tight", "wide"], "", ALL),
     Fixed(
         302,
         30,
         &["stubs", "memory", "tight", "signals", "jumps", "marks"],
         "--snapshots=yes",
-        5,
+        ALL,
     ),
     Fixed(
         303,
         50,
         &["stubs", "memory", "tight", "signals", "jumps", "marks"],
         "--snapshots=yes",
-        5,
+        ALL,
     ),
 ];
 
@@ -329,12 +344,17 @@ fn agree(scratch: &Scratch, programs: &[Fixed]) {
         let program = wild_of(scratch, *seed, *operations, words);
         let output = compared_with(scratch, &[utf8(&program)], option);
         let what = format!("seed {seed}, {words:?} {option}");
-        assert_eq!(differences(&output), [""; 0], "{what}");
-        assert!(output.status.success(), "{what}: {}", said(&output));
+        let mut differ = differences(&output);
+        // It may count otherwise, but does not here.
+        let splits = |line: &String| line.contains(NOT_EXACT[2]);
+        let success = output.status.success() || differ.iter().any(splits);
+        differ.retain(|line| !splits(line));
+        assert_eq!(differ, [""; 0], "{what}");
+        assert!(success, "{what}: {}", said(&output));
         // Where a timer or a thread comes is not the same everywhere.
         let may_merge =
             option.contains("numbers") && words.iter().any(|w| ["signals", "threads"].contains(w));
-        let all = if may_merge { 4..=5 } else { *compared..=*compared };
+        let all = if may_merge { WITHOUT_CONTEXTS..=ALL } else { *compared..=*compared };
         assert!(all.contains(&tables(&output)), "{what}: {}", said(&output));
     }
 }
@@ -359,6 +379,11 @@ fn what_is_left_of_a_write_is_one_transfer() {
         ("w3", "r3", 15, 2),
         ("w4", "r4", 80, 9),
         ("w5", "r5", 4, 2),
+        ("w6", "r6", 32, 2),
+        ("w7", "r7", 32, 2),
+        ("w8", "r8", 32, 2),
+        ("w9", "r9", 32, 2),
+        ("w10", "r10", 32, 2),
     ] {
         let row = format!(
             "flow\t{writer}\t{reader}\tregister\t{}\t{}\t{}\t{bytes}",
@@ -367,6 +392,26 @@ fn what_is_left_of_a_write_is_one_transfer() {
             3 * transfers
         );
         assert!(sums.lines().any(|line| line == row), "{row}\n{sums}");
+    }
+}
+
+/// What is left of a vector on both sides of eight bytes counts twice, which is said; registers of 16 bytes have no middle.
+#[test]
+fn writes_into_the_middle_of_a_vector_are_said() {
+    let scratch = Scratch::new("sums-split");
+    if !makes_wild() {
+        return;
+    }
+    let source = std::fs::read_to_string(repository("tests/programs/split.s")).expect("a program");
+    let splits = "movhps area, %xmm3";
+    for write in [splits, "movlps area, %xmm3", "vmovhps area, %xmm3, %xmm3"] {
+        let text = source.replace(splits, write);
+        let program = scratch.path("split");
+        assemble(&scratch.write("split.s", text), &program);
+        let output = compared(&scratch, &[utf8(&program)]);
+        let said_so = said(&output).contains("1 writes into the middle of a vector");
+        assert_eq!(said_so, write == splits, "{write}: {}", said(&output));
+        assert!(said_so || differences(&output).is_empty(), "{write}: {}", said(&output));
     }
 }
 
@@ -400,6 +445,13 @@ fn random_programs_with_signals_and_jumps_agree() {
     random(10, &["signals", "jumps"], "");
 }
 
+/// Handlers return to where the signal came, as to a caller: no call of the system ends them.
+#[test]
+fn random_programs_with_handlers_that_return_agree() {
+    random(5, &["signals", "plain"], "");
+    random(3, &["signals", "plain", "jumps", "memory"], &few(40));
+}
+
 /// Memory is mapped again, moved, taken back, is a file's, and the kernel writes into it.
 #[test]
 fn random_programs_with_memory_that_comes_and_goes_agree() {
@@ -416,6 +468,12 @@ fn random_programs_with_linkage_tables_agree() {
 #[test]
 fn random_programs_with_stores_into_each_other_agree() {
     random(6, &["tight"], "");
+}
+
+/// Parts of vectors are written anew in the same straight code, so that one write is left in pieces.
+#[test]
+fn random_programs_with_vectors_in_pieces_agree() {
+    random(6, &["around"], "");
 }
 
 /// That the sums are looked at changes nothing.
@@ -534,6 +592,29 @@ fn contexts_beyond_those_that_are_kept_are_said() {
 #[test]
 fn tables_that_grow_agree() {
     agrees("many.c", &["6000"]);
+}
+
+/// Tables of more than 2 MiB, which lie elsewhere.
+#[test]
+fn large_tables_agree() {
+    agrees("large.c", &[]);
+}
+
+/// More patterns of writers than a table of them has room for, of functions whose numbers are given back meanwhile; and a
+/// stack that is looked at from the frame pointer only.
+#[test]
+fn parts_of_a_register_by_many_functions_agree() {
+    let scratch = Scratch::new("sums-mosaic");
+    if !makes_wild() {
+        return;
+    }
+    let program = scratch.path("mosaic");
+    assemble(&repository("tests/programs/mosaic.c"), &program);
+    for (options, all) in [("", ALL), (&few(60), WITHOUT_CONTEXTS), (&few(100), WITHOUT_CONTEXTS)] {
+        let output = compared_with(&scratch, &[utf8(&program)], options);
+        assert_eq!(differences(&output), [""; 0], "{options}");
+        assert_eq!(tables(&output), all, "{options}: {}", said(&output));
+    }
 }
 
 /// What cannot be summed exactly is said, and the command fails.

@@ -23,6 +23,17 @@ _start:
 	# What is popped is one write, also where another one then takes its second byte.
 	call w5
 	call r5
+	# One write around a byte that the same function writes anew: wherever that lies, two transfers.
+	call w6
+	call r6
+	call w7
+	call r7
+	call w8
+	call r8
+	call w9
+	call r9
+	call w10
+	call r10
 	dec %r12d
 	jnz .Lagain
 	xor %edi, %edi
@@ -48,12 +59,32 @@ _start:
 	function r4, fnsave to
 	function r5, mov %ebx, to
 
+	function r6, vmovups %ymm4, to
+	function r7, vmovups %ymm3, to
+	function r8, vmovups %ymm2, to
+	function r9, vmovups %ymm1, to
+	function r10, vmovups %ymm0, to
+
 	.type w3, @function
 w3:	movups area, %xmm5
 	call other3
 	movlps area, %xmm5
 	ret
 	.size w3, .-w3
+	.macro around name:req, register:req, byte:req
+	.type \name, @function
+\name:	vmovups area, %ymm\register
+	pinsrb $\byte, area, %xmm\register
+	ret
+	.size \name, .-\name
+	.endm
+
+	around w6, 4, 8
+	around w7, 3, 9
+	around w8, 2, 3
+	around w9, 1, 15
+	around w10, 0, 0
+
 	.type w4, @function
 w4:	frstor area
 	movq area, %mm5

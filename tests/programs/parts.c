@@ -24,9 +24,16 @@ APART static void show(void)
     for (int i = 0; i < 64; i++) total += out[i];
 }
 
+/* C++ functions by their names: `working(int)` before `work(int)`. */
+int working(int n) __asm__("_Z7workingi");
+int work(int n) __asm__("_Z4worki");
+APART int working(int n) { return total + n; }
+APART int work(int n) { return total - n; }
+
 int main(void)
 {
     prepare();
+    total = working(3) + work(3);
     decode(1);
     show();
     ADDFG_BEGIN();

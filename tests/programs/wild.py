@@ -13,7 +13,7 @@ wide (instructions with many registers or bytes, that are left in the middle, or
 more of them than bits in a word), stubs (functions are called through a linkage table, whose entries jump or find the function
 first), tight (stores of all sizes into the middle of each other), fed (what has just been restored is read, if it was restored),
 peek (with threads: stacks of other threads are read), high (memory and code at addresses of more than 32 bits),
-still (no value is another one in each run).
+plain (with signals: handlers that are left by a return to where the signal came), around (parts of vectors are written anew at once, so that one write is left in pieces), index (an address and one that is it and a number that a register has), still (no value is another one in each run).
 """
 
 import random
@@ -279,6 +279,28 @@ class Function:
             self.say(line)
         return None
 
+    def around(self):
+        """Parts of a vector are written anew in the same straight code, before and behind others."""
+        r, x = self.r.randrange, self.r.randrange(8)
+        whole = ["vmovups {m}, %ymm{x}", "vmovups {m}, %ymm{x}", "movups {m}, %xmm{x}", "vaddps %ymm{y}, %ymm{x}, %ymm{x}"]
+        # All of the second eight bytes are not taken: docs/sums.md has what is not exact.
+        pieces = ["pinsrb ${b}, {m}, %xmm{x}", "pinsrb ${b}, {m}, %xmm{x}", "pinsrw ${w}, {m}, %xmm{x}", "pinsrd ${d}, %ecx, %xmm{x}",
+                  "movlps {m}, %xmm{x}", "movss %xmm{y}, %xmm{x}", "insertps ${i}, %xmm{y}, %xmm{x}"]
+        reads = ["vmovups %ymm{x}, {m}", "movups %xmm{x}, {m}", "movhps %xmm{x}, {m}", "vaddps %ymm{x}, %ymm{y}, %ymm{y}", "pextrb ${b}, %xmm{x}, {m}"]
+        lines = [self.r.choice(whole)] + [self.r.choice(pieces) for _ in range(r(1, 4))] + [self.r.choice(reads) for _ in range(r(2))]
+        for line in lines:
+            self.say(line.format(m=f"area+{r(AREA)}", x=x, y=r(8), b=r(16), w=r(8), d=r(2), i=16 * r(2)))
+
+    def index(self):
+        """Addresses that are another one and a number, which stands on either side of the sum, or is taken away."""
+        r = self.r.randrange
+        a, b = self.r.sample(GENERAL, 2)
+        self.say(f"and ${self.r.choice([7, 31])}, %{b}")
+        lines = [f"movb ${r(90)}, area+{r(60)}(%{b})", f"mov $area+{r(60)}, %{a}", f"movb ${r(90)}, (%{a},%{b})", f"add $-{r(9)}, %{a}", f"addb $1, {r(60)}(%{a},%{b})",
+                 f"lea area+{r(60)}(%{b}), %{a}", f"incb -{r(5)}(%{a})", f"sub $-{r(20)}, %{a}", f"movb $1, {r(20)}(%{a})"]
+        for line in lines[:r(2, 6)] + lines[5:r(6, 10)]:
+            self.say(line)
+
     def branch(self):
         over = self.label()
         self.say(f"cmp %{self.register()}, %{self.register()}")
@@ -426,6 +448,20 @@ class Function:
         self.calls(200, esi=f"${self.r.choice([10, 12])}")
         self.steps += 300
 
+    def plain(self):
+        """The handler returns to what it has interrupted, as to a caller: nothing else ends it."""
+        here, act = self.label(), f"act{self.number}_{self.labels}"
+        self.say(f".data\n{act}:\t.quad handler{self.r.randrange(HANDLED + 1)}, 0x44000004, {here}, 0\n\t.text")
+        self.calls(13, edi="$16", esi=f"${act}", edx="$0", r10="$8")
+        # Its frame lies below: functions have their stack pointer again.
+        self.say("mov %rsp, plain_stack")
+        self.calls(186)
+        self.say("mov %eax, %edi")
+        self.calls(200, esi="$16")
+        self.text.append(here + ":")
+        self.say("mov plain_stack, %rsp")
+        self.steps += 300
+
     def pages(self):
         r = self.r.randrange
         first = r(PAGES)
@@ -499,10 +535,11 @@ class Function:
     def more(self):
         """What else it may do, and how often."""
         of = {"wide": [(self.wide, 5)], "threads": [(self.turn, 1)], "memory": [(self.pages, 0.7), (self.file, 0.3)], "marks": [(self.mark, 0.3)],
-              "high": [(self.far_pages, 0.3)], "tight": [(self.tight, 2)], "peek": [(self.peek, 2)]}
+              "high": [(self.far_pages, 0.3)], "tight": [(self.tight, 2)], "peek": [(self.peek, 2)], "around": [(self.around, 3)], "index": [(self.index, 3)]}
         # Handlers call the first ones.
         if self.number > HANDLED:
             of["signals"] = [(self.raised, 0.4)]
+            of["plain"] = [(self.plain, 0.6)]
             of["jumps"] = [(self.caught, 0.6), (self.thrown, 0.8)]
             of["stop"] = [(self.stop, 0.5)]
         return [one for name in self.program.more for one in of.get(name, [])]
@@ -668,6 +705,8 @@ class Program:
             lines.append(f"\t.balign 8\n\t.skip 16, 3\ntight:\t.fill {TIGHT + 80}, 1, 0")
         if "fed" in self.more:
             lines.append("turns:\t.long 0")
+        if "plain" in self.more:
+            lines.append("plain_stack:\t.quad 0")
         if "wide" in self.more:
             lines.append("\t.balign 64\nwide:\t.fill 1024, 1, 0")
         lines += ["null:\t.long 0", "edge:", "\t.bss", "zeros:\t.zero 512", "many:\t.zero 8192"]

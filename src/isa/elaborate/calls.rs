@@ -348,6 +348,19 @@ impl Calls {
             "pipe" | "pipe2" => range(true, 0, 8, true),
             "prlimit64" => range(true, 3, 16, true),
             "getrlimit" | "ugetrlimit" => range(true, 1, 2 * word, true),
+            // FUTEX_WAKE_OP, and those of locks that the kernel takes itself.
+            "futex" if argument(1).is_some_and(|op| op & 127 == 5) => range(true, 4, 4, true),
+            "futex" if argument(1).is_some_and(|op| matches!(op & 127, 6..=8 | 13)) => {
+                range(true, 0, 4, true)
+            }
+            // ARCH_GET_FS, ARCH_GET_GS.
+            "arch_prctl" if matches!(argument(0), Some(0x1003 | 0x1004)) => {
+                range(true, 1, word, true)
+            }
+            // F_GETLK, F_GETLK64, F_GETOWN_EX, F_OFD_GETLK: how much depends on the instruction set.
+            "fcntl" | "fcntl64" if matches!(argument(1), Some(5 | 12 | 16 | 36)) => {
+                return (Vec::new(), false);
+            }
             // TCGETS.
             "ioctl" if argument(1) == Some(0x5401) => range(true, 2, 36, true),
             other => return (Vec::new(), STORE_NOTHING.contains(&other)),

@@ -89,6 +89,8 @@ pub struct LiveSums {
     pub calls: BTreeMap<(String, String, String), CallSums>,
     /// The functions of a chain, outermost first, with `;` between.
     pub contexts: BTreeMap<String, ContextSums>,
+    /// Steps by the recording's number of the thread.
+    pub threads: BTreeMap<u32, u64>,
     /// Functions of which several contexts count as one.
     pub several: usize,
     /// What the recorder could not follow.
@@ -246,6 +248,9 @@ impl Rows {
             chains.push(chain);
         }
         sums.chains = chains;
+        for &(thread, steps) in &self.threads {
+            *sums.threads.entry(thread).or_default() += steps;
+        }
         for &([writer, reader, place], numbers) in self.flows.iter().filter(|_| by_context) {
             let end = |end: u32| match self.actor(end) {
                 Some(Actor { context: 0, into, .. }) => FlowEnd::Named(name(planner, into)),
