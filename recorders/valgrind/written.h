@@ -13,6 +13,7 @@
 #define FS_GETFLAGS 0x80006601u
 #define FS_GETVERSION 0x80007601u
 #define FS_FIEMAP 0xc000660bu
+#define CLONE_PIDFD_ 0x1000u
 #define FS_BLOCK_SIZE 2u
 #define F_OFD_GETLK_ 36
 #define EFAULT_ 14
@@ -259,6 +260,14 @@ static void tell_futex(const Call *c)
     }
 }
 
+/* Numbers of whom it made, for the parent; for the child, if their memory is one. `flags`: CLONE_... */
+static void tell_made(ULong flags, Addr parent, Addr child, Addr descriptor)
+{
+    if (flags & VKI_CLONE_PARENT_SETTID) tell_write(parent, 4);
+    if (flags & CLONE_PIDFD_) tell_write(descriptor, 4);
+    if ((flags & VKI_CLONE_CHILD_SETTID) && (flags & VKI_CLONE_VM)) tell_write(child, 4);
+}
+
 /* False: an option of which the core is believed. */
 static Bool tell_prctl(const Call *c, UWord result)
 {
@@ -474,6 +483,23 @@ static Bool tell_written(const Call *c, Bool error, UWord result)
     case __NR_ppoll:
         tell_ready(c, False, error, result);
         return False;
+    case __NR_clone:
+        /* What the child finds is told there (`tell_number`). */
+        if (error || !result) return True;
+#if defined(VGA_amd64)
+        tell_made(argument[0], argument[2], argument[3], argument[2]);
+#else
+        tell_made(argument[0], argument[2], argument[4], argument[2]);
+#endif
+        return True;
+#ifdef __NR_clone3
+    case __NR_clone3: {
+        /* Flags, a descriptor's address, the child's and the parent's number's. */
+        const ULong *of = (const ULong *)argument[0];
+        if (!error && result && readable(argument[0], 32)) tell_made(of[0], of[3], of[2], of[1]);
+        return True;
+    }
+#endif
     case __NR_wait4:
         if (error || !result) return True;
         tell_write(argument[1], 4);

@@ -563,6 +563,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_depends_on_the_arguments() {
+        let calls = Calls::new(Isa::X86_64);
+        let of = |name: &str, arguments: [u64; 5]| {
+            let [a, b, c, d, e] = arguments.map(Some);
+            let arguments = [a, b, c, d, e, None];
+            let call =
+                OpenCall { next: 0, callee: Callee::Kernel, number: 0, arguments, answer: None };
+            calls.accesses(name, &call, 0, &Stores::default())
+        };
+        // FUTEX_WAIT, FUTEX_WAKE_OP of a process, FUTEX_LOCK_PI, FUTEX_LOCK_PI2.
+        assert_eq!(of("futex", [0x100, 0, 1, 0, 0x200]), (vec![], true));
+        assert_eq!(of("futex", [0x100, 133, 1, 0, 0x200]), (vec![(true, 0x200, 4, true)], true));
+        assert_eq!(of("futex", [0x100, 6, 1, 0, 0x200]), (vec![(true, 0x100, 4, true)], true));
+        assert_eq!(of("futex", [0x100, 13, 1, 0, 0x200]), (vec![(true, 0x100, 4, true)], true));
+        // ARCH_SET_FS, ARCH_GET_FS.
+        assert_eq!(of("arch_prctl", [0x1002, 0x100, 0, 0, 0]), (vec![], true));
+        assert_eq!(
+            of("arch_prctl", [0x1003, 0x100, 0, 0, 0]),
+            (vec![(true, 0x100, 8, true)], true)
+        );
+        // F_SETFD, F_GETLK.
+        assert_eq!(of("fcntl", [3, 2, 1, 0, 0]), (vec![], true));
+        assert_eq!(of("fcntl", [3, 5, 0x100, 0, 0]), (vec![], false));
+    }
+
+    #[test]
     fn stores_to_tohost_call_the_host() {
         const TOHOST: u64 = 0x8000_1000;
         const BLOCK: u64 = 0x8000_2000;
