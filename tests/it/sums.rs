@@ -456,6 +456,7 @@ fn random_programs_with_handlers_that_return_agree() {
 #[test]
 fn random_programs_with_memory_that_comes_and_goes_agree() {
     random(10, &["memory"], "");
+    random(4, &["memory", "index"], "");
 }
 
 /// What is called through a linkage table is called by a stub, which may look for it first.
