@@ -315,10 +315,33 @@ static void tell_entries(Addr at, ULong bytes, UInt kind)
     }
 }
 
-/* Structures of interfaces, that are read and written whole. */
-static Bool asks_interface(UInt request)
+/* Structures of interfaces (`ifreq`), that are read whole. */
+static Bool has_interface(UWord request)
 {
-    return request >= 0x8910 && request <= 0x8970 && request != VKI_SIOCGIFCONF && sizeof(Addr) == 8;
+    Bool of_arp = request >= 0x8950 && request <= 0x8962;
+    return request >= 0x8910 && request <= 0x8970 && request != VKI_SIOCGIFCONF && !of_arp && sizeof(Addr) == 8;
+}
+
+/* And written whole: requests that ask. */
+static Bool asks_interface(UWord request)
+{
+    switch (request) {
+    case 0x8910: /* SIOCGIFNAME */
+    case 0x8913: /* SIOCGIFFLAGS */
+    case 0x8915: /* SIOCGIFADDR */
+    case 0x8917: /* SIOCGIFDSTADDR */
+    case 0x8919: /* SIOCGIFBRDADDR */
+    case 0x891b: /* SIOCGIFNETMASK */
+    case 0x891d: /* SIOCGIFMETRIC */
+    case 0x8921: /* SIOCGIFMTU */
+    case 0x8927: /* SIOCGIFHWADDR */
+    case 0x8933: /* SIOCGIFINDEX */
+    case 0x8942: /* SIOCGIFTXQLEN */
+    case 0x8970: /* SIOCGIFMAP */
+        return has_interface(request);
+    default:
+        return False;
+    }
 }
 
 /* False: the core is believed. */
@@ -348,7 +371,7 @@ static Bool tell_ioctl(const Call *c)
         return True;
     }
     default:
-        if (!asks_interface(c->argument[1]) || !(c->argument[1] & 1)) return False;
+        if (!asks_interface(c->argument[1])) return False;
         tell_write(at, 40);
         return True;
     }
@@ -428,7 +451,7 @@ static Bool tell_reads(const Call *c, Bool error, UWord result)
         return True;
     }
     case __NR_ioctl:
-        if (!asks_interface(argument[1])) return False;
+        if (!has_interface(argument[1])) return False;
         if (!error) tell_read(argument[2], 40);
         return True;
     case __NR_fcntl:

@@ -46,11 +46,17 @@ fn shown(text: &str) -> BTreeMap<u64, Shown> {
 fn told_of_calls(events: &str) -> BTreeMap<u64, Vec<[BTreeSet<u64>; 2]>> {
     let mut told: BTreeMap<u64, Vec<[BTreeSet<u64>; 2]>> = BTreeMap::new();
     let (mut marked, mut inside) = (None, None);
+    // A signal that comes when a call begins has it begin again behind the handler.
+    let (mut signalled, mut call) = (false, String::new());
     for event in events.lines().filter_map(|line| line.strip_prefix("# ")) {
         let words: Vec<&str> = event.split_whitespace().collect();
         match words[0] {
+            "signal" => signalled = true,
+            "syscall" if words[1] == "0xf" || signalled && words[1] == call => (),
             "syscall" => {
                 inside = marked.take();
+                signalled = false;
+                words[1].clone_into(&mut call);
                 if let Some(number) = inside {
                     told.entry(number).or_default().push(Default::default());
                 }

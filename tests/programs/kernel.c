@@ -535,6 +535,15 @@ C(pgrp, A(SYS_ioctl, terminal, TIOCGPGRP, OUT(int)))
 C(sid, A(SYS_ioctl, terminal, TIOCGSID, OUT(int)))
 C(tcgeta, A(SYS_ioctl, terminal, TCGETA, P(room(32))))
 C(inq_socket, A(SYS_ioctl, pairs[0], FIONREAD, OUT(int)))
+C(ifqueue, A(SYS_ioctl, udp, 0x8942 /* SIOCGIFTXQLEN */, P(filled(&loopback, sizeof loopback))))
+C(ifmulti, struct ifreq r = loopback; A(SYS_ioctl, udp, 0x8932 /* SIOCDELMULTI */, P(filled(&r, sizeof r))))
+C(arp, char r[68] = { 2 }; A(SYS_ioctl, udp, 0x8954 /* SIOCGARP */, P(filled(r, sizeof r))))
+C(qsize, A(SYS_ioctl, fd, 0x5460 /* FIOQSIZE */, P(room(8))))
+C(fionread_file, rewind_file(); A(SYS_ioctl, fd, FIONREAD, OUT(int)))
+C(tcgets2, A(SYS_ioctl, terminal, 0x802c542a /* TCGETS2 */, P(room(64))))
+C(discipline, A(SYS_ioctl, terminal, 0x5424 /* TIOCGETD */, OUT(int)))
+C(exclusive, A(SYS_ioctl, terminal, 0x80045440 /* TIOCGEXCL */, OUT(int)))
+C(packet, A(SYS_ioctl, terminal, 0x80045438 /* TIOCGPKT */, OUT(int)))
 static int random_fd;
 C(entropy, A(SYS_ioctl, random_fd, 0x80045200, OUT(int)))
 C(bmap_bad, A(SYS_ioctl, fd, 1, P(NEW(int, { 0 }))))
@@ -691,7 +700,8 @@ C(rseq, A(334, P(room(32)), 32, 0, 0x53053053))
     X(getpeername_in) X(getsockname_bad) X(futex_wake) X(futex_requeue) X(futex_cmp_requeue) X(futex_timeout) \
     X(futex_private_op) X(capget_v1) X(capget_null) X(sched_getaffinity_8) X(sched_getattr_48) X(sched_setattr_big) \
     X(getlk_set) X(getsig) X(process_vm_writev) X(fiemap_some) X(ifconf_null) X(ifaddr) X(ifmtu) X(ifhwaddr) X(ifname) \
-    X(getversion) X(outq) X(pgrp) X(sid) X(tcgeta) X(inq_socket) X(entropy) X(bmap_bad) X(figetbsz) X(getxattr_size) \
+    X(getversion) X(outq) X(pgrp) X(sid) X(tcgeta) X(inq_socket) X(entropy) X(bmap_bad) X(ifqueue) X(ifmulti) X(arp) \
+    X(qsize) X(fionread_file) X(tcgets2) X(discipline) X(exclusive) X(packet) X(figetbsz) X(getxattr_size) \
     X(getxattr_small) X(getgroups_size) X(readlinkat_missing) X(sigpending_4) X(sigprocmask_set) X(epoll_ctl) \
     X(io_getevents_time) X(io_destroy_bad) X(mq_receive_null) X(mq_setattr) X(msg_stat) X(msg_ipc_info) X(shm_stat) \
     X(sem_stat) X(msgrcv_cut) X(sendfile_null) X(copy_range_one) X(splice_in) X(getrandom_none) X(getcpu_one) \
