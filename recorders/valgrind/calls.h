@@ -303,6 +303,16 @@ static Bool within(const Ranges *r, Range of)
     return False;
 }
 
+static Bool is_awaited(Addr a)
+{
+    Range byte = { a, 1 };
+    for (UInt tid = 1; tid < call_room; tid++) {
+        const Call *c = calls[tid];
+        if (c && c->open && c->gives && within(&c->data, byte)) return True;
+    }
+    return False;
+}
+
 static ULong position_of(const Call *c)
 {
     if (c->shape->position == NO) return ~0ULL;

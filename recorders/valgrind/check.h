@@ -18,6 +18,8 @@ typedef struct {
 static Bool checking = False;
 /* Files in memory (files.h). */
 static Bool is_shared_memory(Addr address);
+/* Whether a call of another thread, that has not returned, may write there (calls.h): it is told when it does. */
+static Bool is_awaited(Addr a);
 static VgHashTable *check_pages;
 static ULong checked, differing;
 
@@ -81,7 +83,7 @@ static VG_REGPARM(3) void check_load(UWord address, UWord size, UWord instructio
     for (Addr a = address; a < address + size; a++) {
         CheckPage *page = check_page(a);
         UInt i = a % CHECK_PAGE;
-        if (page->known[i] && page->bytes[i] != *(const UChar *)a && !first) first = a;
+        if (page->known[i] && page->bytes[i] != *(const UChar *)a && !first && !is_awaited(a)) first = a;
     }
     if (first && differing++ < CHECK_SAID) {
         CheckPage *page = check_page(first);
