@@ -259,7 +259,7 @@ static void tell_data(const Call *c, Addr a, ULong size)
     file_at += size;
 }
 
-/* Written.h. */
+/* Rules for single calls (written.h). */
 static void note_written(Call *c);
 static Bool tell_written(const Call *c, Bool error, UWord result);
 static Bool tell_reads(const Call *c, Bool error, UWord result);
@@ -353,11 +353,12 @@ static void tell_positions(const Call *c)
 static void tell_moved(const Call *c, Bool error, UWord result)
 {
     Layout layout = c->shape->layout;
-    Bool known = tell_written(c, error, result);
+    /* What is read was there before what is written. */
     Bool reads = tell_reads(c, error, result);
     for (UInt i = 0; i < c->texts.count && !reads; i++) tell_access(False, c->texts.range[i].address, c->texts.range[i].bytes, False);
     for (UInt i = 0; i < c->reads.count && !error && !reads && layout == AS_TOLD; i++)
         tell_access(False, c->reads.range[i].address, c->reads.range[i].bytes, False);
+    Bool known = tell_written(c, error, result);
     /* Structures, and what is no data: names of peers, positions. */
     for (UInt i = 0; i < c->writes.count && !known; i++)
         if (!within(&c->data, c->writes.range[i]))

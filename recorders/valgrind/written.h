@@ -16,11 +16,6 @@
 #define CLONE_PIDFD_ 0x1000u
 #define FS_BLOCK_SIZE 2u
 #define F_OFD_GETLK_ 36
-#define EFAULT_ 14
-#define EINVAL_ 22
-#define EOVERFLOW_ 75
-#define EAGAIN_ 11
-#define EINTR_ 4
 #define ETIMEDOUT_ 110
 #define CMSG_HEAD (sizeof(struct vki_cmsghdr))
 
@@ -95,6 +90,15 @@ static void note_kept(Call *c)
     }
 }
 
+/* A time to wait: what is left of none is not written. Seconds and parts of one, in either structure. */
+static void note_time(Call *c, UInt argument)
+{
+    Addr at = c->argument[argument];
+    const UWord *time = (const UWord *)at;
+    Bool some = readable(at, 2 * sizeof *time) && (time[0] || time[1]);
+    add_range(&c->asked, some ? at : 0, 2 * sizeof *time);
+}
+
 static void note_written(Call *c)
 {
     c->asked.count = 0;
@@ -126,20 +130,10 @@ static void note_written(Call *c)
 #ifdef __NR__newselect
     case __NR__newselect:
 #endif
-    {
-        /* What is left of no time is not written. */
-        Addr time = c->argument[4];
-        const struct vki_timeval *t = (const struct vki_timeval *)time;
-        Bool some = readable(time, sizeof *t) && (t->tv_sec || t->tv_usec);
-        return add_range(&c->asked, some ? time : 0, sizeof *t);
-    }
     case __NR_pselect6:
-    case __NR_ppoll: {
-        Addr time = c->argument[c->number == __NR_ppoll ? 2 : 4];
-        const struct vki_timespec *t = (const struct vki_timespec *)time;
-        Bool some = readable(time, sizeof *t) && (t->tv_sec || t->tv_nsec);
-        return add_range(&c->asked, some ? time : 0, sizeof *t);
-    }
+        return note_time(c, 4);
+    case __NR_ppoll:
+        return note_time(c, 2);
     case __NR_ioctl:
         /* Whether it asks for more than the length. */
         if (c->argument[1] == VKI_SIOCGIFCONF && readable(c->argument[2], sizeof(struct vki_ifconf)))
@@ -204,7 +198,7 @@ static void tell_ready(const Call *c, Bool sets, Bool error, UWord result)
 {
     UWord bits = 8 * sizeof(UWord), words = ((UInt)c->argument[0] + bits - 1) / bits;
     for (UInt i = 1; sets && !error && i < 4; i++) tell_write(c->argument[i], words * sizeof(UWord));
-    if (error && (result == EFAULT_ || result == EINVAL_)) return;
+    if (error && (result == VKI_EFAULT || result == VKI_EINVAL)) return;
     tell_write(c->asked.range[0].address, c->asked.range[0].bytes);
 }
 
@@ -399,7 +393,7 @@ static Bool tell_reads(const Call *c, Bool error, UWord result)
     switch (c->number) {
     case __NR_bind:
     case __NR_connect:
-        if (!error || result != EFAULT_) tell_read(argument[1], least((UInt)argument[2], 128));
+        if (!error || result != VKI_EFAULT) tell_read(argument[1], least((UInt)argument[2], 128));
         return True;
     case __NR_sendto:
         if (!error && argument[4] && argument[5]) tell_access(False, argument[4], least((UInt)argument[5], 128), True);
@@ -414,7 +408,7 @@ static Bool tell_reads(const Call *c, Bool error, UWord result)
         if (!error) tell_read(argument[1], 3 * sizeof(Addr) + 8);
         return True;
     case __NR_rt_sigtimedwait:
-        if (error && result != EAGAIN_ && result != EINTR_) return True;
+        if (error && result != VKI_EAGAIN && result != VKI_EINTR) return True;
         tell_read(argument[0], argument[3]);
         tell_read(argument[2], sizeof(struct vki_timespec));
         return True;
@@ -460,7 +454,7 @@ static Bool tell_reads(const Call *c, Bool error, UWord result)
         if (!error) tell_read(argument[2], sizeof(struct vki_flock));
         return True;
     case __NR_futex:
-        if (!error || result == EAGAIN_ || result == EINTR_ || result == ETIMEDOUT_) tell_futex_reads(c);
+        if (!error || result == VKI_EAGAIN || result == VKI_EINTR || result == ETIMEDOUT_) tell_futex_reads(c);
         return True;
     default:
         return False;
@@ -529,7 +523,7 @@ static Bool tell_written(const Call *c, Bool error, UWord result)
         tell_write(argument[3], sizeof(struct vki_rusage));
         return True;
     case __NR_waitid:
-        if (!error || result != EFAULT_) tell_child(c);
+        if (!error || result != VKI_EFAULT) tell_child(c);
         return True;
     case __NR_futex:
         if (!error) tell_futex(c);
@@ -556,14 +550,14 @@ static Bool tell_written(const Call *c, Bool error, UWord result)
         return True;
 #ifdef __NR_name_to_handle_at
     case __NR_name_to_handle_at:
-        if (!error || result == EOVERFLOW_) tell_handle(c, error);
+        if (!error || result == VKI_EOVERFLOW) tell_handle(c, error);
         return True;
 #endif
 #if defined(__NR_msgctl) && (defined(VGA_amd64) || defined(VGA_arm64))
     case __NR_msgctl:
         /* IPC_STAT, MSG_STAT, MSG_STAT_ANY */
         if (error || ((argument[1] & ~256) != 2 && (argument[1] & ~256) != 11 && (argument[1] & ~256) != 13)) return False;
-        tell_write(argument[2], 120);
+        tell_write(argument[2], MSQID_DS);
         return True;
 #endif
     default:

@@ -42,7 +42,8 @@ fn shown(text: &str) -> BTreeMap<u64, Shown> {
     calls
 }
 
-/// Bytes that the kernel read and wrote, as was told, in the call behind each mark; by number and turn.
+/// Bytes that the kernel read and wrote, as was told, in the call behind each mark; by number and turn. None is read that
+/// the same call has written: what is read was there before.
 fn told_of_calls(events: &str) -> BTreeMap<u64, Vec<[BTreeSet<u64>; 2]>> {
     let mut told: BTreeMap<u64, Vec<[BTreeSet<u64>; 2]>> = BTreeMap::new();
     let (mut marked, mut inside) = (None, None);
@@ -68,6 +69,9 @@ fn told_of_calls(events: &str) -> BTreeMap<u64, Vec<[BTreeSet<u64>; 2]>> {
                 let turns = inside.and_then(|number| told.get_mut(&number));
                 if let Some(turn) = turns.and_then(|turns| turns.last_mut()) {
                     let (first, bytes) = (hex(words[1]), hex(words[2]));
+                    let own = words[0] == "kernel_read"
+                        && turn[1].range(first..first + bytes).count() > 0;
+                    assert!(!own, "call {call} reads what it wrote: {event}");
                     turn[usize::from(words[0] == "kernel_write")].extend(first..first + bytes);
                 }
             }
