@@ -82,7 +82,7 @@ fn told_of_calls(events: &str) -> BTreeMap<u64, Vec<[BTreeSet<u64>; 2]>> {
 }
 
 /// What a call writes is what was changed, and no more, and what it reads is what it fails without: the kernel itself
-/// shows it, of some 370 calls.
+/// shows it, of some 385 calls.
 #[test]
 fn what_the_kernel_reads_and_writes() {
     // Valgrind does these itself, and leaves the structure's padding out; what is read asynchronously arrives where the
