@@ -97,12 +97,9 @@ static void sums_new_thread(ThreadId tid)
     sums_runs(now);
 }
 
-static void sums_mapped(Addr a, SizeT bytes, Bool executable, ULong offset, const HChar *name)
+/* Says that something is mapped. Gives whether it is a file; how many places of it follow in what was heard. */
+static Bool said_map(Addr a, SizeT bytes, Bool executable, ULong offset, const HChar *name, UInt *places)
 {
-    if (!summing || !bytes) return;
-    cells_clear(a, bytes);
-    put_place(a, a + bytes, new_region(), False);
-    if (!name || !name[0]) return;
     say_begin();
     say8(a);
     say8(bytes);
@@ -110,12 +107,25 @@ static void sums_mapped(Addr a, SizeT bytes, Bool executable, ULong offset, cons
     say4(executable);
     say_bytes(name, VG_(strlen)(name));
     say_end(SAY_MAP);
-    if (!hear()) return;
-    UInt n = hear4();
+    if (!hear()) return False;
+    Bool file = hear4();
+    *places = hear4();
+    return file;
+}
+
+/* As the pass does it (`Memory::map` in src/analysis/memory.rs). */
+static void sums_mapped(Addr a, SizeT bytes, Bool executable, ULong offset, const HChar *name)
+{
+    if (!summing || !bytes) return;
+    cells_clear(a, bytes);
+    UInt n = 0;
+    Bool file = name && name[0] && said_map(a, bytes, executable, offset, name, &n);
+    new_memory(a, a + bytes, file ? OF_FILE : OF_MEMORY);
     for (UInt i = 0; i < n; i++) {
-        Addr first = hear8(), last = hear8();
+        Addr first = hear8(), end = hear8() + 1;
         UInt id = hear4();
-        put_place(first, last + 1, id, executable);
+        cut_places(first, end, OF_IMAGE);
+        fill_places(first, end, id, executable ? OF_IMAGE : OF_FILE);
     }
 }
 
@@ -123,7 +133,7 @@ static void sums_unmapped(Addr a, SizeT bytes)
 {
     if (!summing || !bytes) return;
     cells_clear(a, bytes);
-    cut_places(a, a + bytes, True);
+    cut_places(a, a + bytes, OF_IMAGE);
     say_begin();
     say8(a);
     say8(bytes);
@@ -133,9 +143,9 @@ static void sums_unmapped(Addr a, SizeT bytes)
 static void sums_moved(Addr from, Addr to, SizeT bytes)
 {
     if (!summing) return;
-    put_place(to, to + bytes, new_region(), False);
+    new_memory(to, to + bytes, OF_MEMORY);
     cells_move(from, to, bytes);
-    cut_places(from, from + bytes, True);
+    cut_places(from, from + bytes, OF_IMAGE);
 }
 
 static void sums_fresh(Addr a, SizeT bytes) { if (summing) cells_clear(a, bytes); }

@@ -19,6 +19,8 @@ typedef struct {
 /* What a load met last. */
 typedef struct {
     Taken taken;
+    /* If it is of one flow: that one's pair, and unique bytes that are not in it yet. 0: bytes are looked at one by one. */
+    UInt pair, unique;
     /* Addresses for which it holds: so many behind the first. */
     Addr low;
     ULong reach;
@@ -91,7 +93,7 @@ struct State_ {
     /* Its place in `states`, and its row of `state_places`. */
     UInt index;
     ULong places;
-    /* The low halves of the granules' tags. */
+    /* The low halves of the granules' tags, and behind them by granule the flow of it, if it is one and known. */
     UInt met[];
 };
 
@@ -153,7 +155,10 @@ static void registers_changed(State *s)
         } while (i < code->reads && code->read[i].more);
         again &= take_parts(&s->taken, &p, s->actor);
     }
-    for (UInt i = 0; i < code->granules; i++) s->met[i] = T.tag[code->granule[i]];
+    for (UInt i = 0; i < code->granules; i++) {
+        s->met[i] = T.tag[code->granule[i]];
+        s->met[code->granules + i] = 0;
+    }
     s->since = now;
     if (again) return;
     count_taken(&s->taken, 1);
@@ -161,16 +166,41 @@ static void registers_changed(State *s)
     s->met[0] = ~0u;
 }
 
-/* The registers that a segment reads are others than last time, or the instance has not read all of them. */
-static VG_REGPARM(1) void registers_met(State *s)
+static void __attribute__((noinline)) registers_met_slowly(State *s)
 {
     const Segment *code = s->code;
-    UInt differs = 0;
+    UInt differs = 0, *flow_of = s->met + code->granules;
     for (UInt i = 0; i < code->granules; i++) differs |= s->met[i] ^ (UInt)T.tag[code->granule[i]];
     if (differs) registers_changed(s);
     for (UInt i = 0; i < code->granules && counts_unique; i++) {
         UInt g = code->granule[i], bytes = code->bytes[i];
-        if ((T.reader[g] ^ T.key) & (READER_BITS | bytes)) read_granule(g, bytes, s->actor, own_flow(s), &s->taken);
+        if (!((T.reader[g] ^ T.key) & (READER_BITS | bytes))) continue;
+        Tag tag = T.tag[g];
+        if (!flow_of[i] && !IS_MIXED(tag))
+            flow_of[i] = number_of_flow(flow_from(FUNCTION_OF(tag) ? FUNCTION_OF(tag) : INITIAL, s->actor, own_flow(s), &s->taken));
+        read_granule(g, bytes, s->actor, flow_of[i] ? flow_at(flow_of[i]) : own_flow(s), &s->taken);
+    }
+}
+
+/* The registers that a segment reads are others than last time, or the instance has not read all of them. Mostly it is
+ * the latter, and nobody else has. */
+static VG_REGPARM(1) void registers_met(State *s)
+{
+    const Segment *code = s->code;
+    for (UInt i = 0; i < code->granules; i++) {
+        UInt g = code->granule[i], bytes = code->bytes[i];
+        if (s->met[i] != (UInt)T.tag[g]) return registers_met_slowly(s);
+        ULong e = T.reader[g], unread = (e ^ T.key) & (READER_BITS | bytes);
+        if (!unread || !counts_unique) continue;
+        UInt new = unread, met = READ_SAVED;
+        if (unread >> 32) {
+            new = bytes;
+            met = READ_SAVED | READ_BY;
+        }
+        Flow *f = flow_at(s->met[code->granules + i]);
+        if ((UInt)e & met || f->serial != T.serial + 1 || new & ~f->registers[g]) return registers_met_slowly(s);
+        T.reader[g] = (T.key & READER_BITS) | (UInt)e | bytes;
+        f->unique += bits_in(new);
     }
 }
 
@@ -275,19 +305,18 @@ static void first_reads(Addr a, UInt size, UInt reader, Flow *one)
     }
 }
 
-/* Bytes that lie at several places, or whose regions differ. `by_place`: a write is one transfer in each place, as the
- * kernel counts. */
+/* Bytes that lie at several places, or whose regions differ. What nobody wrote is a version of each section, and of all
+ * regions; `by_place`: of each region, as the kernel counts. */
 static void read_apart(UInt reader, Addr a, ULong size, Bool by_place)
 {
-    UInt last = 0, last_id = 0, had_id = 0;
-    Links links = { 0 };
+    UInt last = 0;
+    Links links = { 0 }, unwritten = { 0 };
     for (ULong i = 0; i < size; i++) {
         Place place = place_of(a + i);
         Cell c = *cell_of(a + i);
         UInt writer = c & CELL_FUNCTION;
-        Bool new = !i || c & CELL_FIRST || writer != last || (by_place && place.id != last_id);
+        Bool new = !i || c & CELL_FIRST || writer != last;
         last = writer;
-        last_id = place.id;
         if (writer == CELL_LINKED) {
             UInt number = *save_of(a + i);
             writer = writer_of(linked[number].function);
@@ -297,9 +326,8 @@ static void read_apart(UInt reader, Addr a, ULong size, Bool by_place)
             writer = writer_of(writer);
         } else {
             writer = !(place.id & REGION) ? OF_PLACE : first_stack && a + i >= first_stack ? STACK_START : UNINITIALISED;
-            UInt of = place.id & REGION && !by_place ? writer : place.id;
-            new = had_id != of;
-            had_id = of;
+            UInt of = !(place.id & REGION) ? 0 : by_place ? writer + place.id : writer;
+            new = new_link(&unwritten, of ? of : place.id);
         }
         Flow *f = flow(writer, reader, place.id);
         f->bytes++;
@@ -376,7 +404,16 @@ static void look_again(Met *m)
 {
     m->since = NEVER;
     m->cells[0] = ~0ULL;
-    m->reach = 0;
+    m->reach = m->pair = 0;
+}
+
+/* What a load has met up to a run of its segment is in the sums. */
+static void count_met(Met *m, ULong run)
+{
+    if (m->since != NEVER && run > m->since) count_taken(&m->taken, run - m->since);
+    if (!m->pair) return;
+    flow_at(m->taken.one[0].flow)->unique += m->unique;
+    m->unique = 0;
 }
 
 /* A load of it remembers a place. */
@@ -385,13 +422,53 @@ static void remember_place(State *s, UInt id)
     if (!(s->places >> id % 64 & 1)) state_places[s->index] = s->places |= 1ULL << id % 64;
 }
 
+/* From this run on it takes what it takes now, which is of one flow or several. */
+static void meets(Met *m, ULong run, UInt size, Addr a)
+{
+    const Flow *f = m->taken.count == 1 ? flow_at(m->taken.one[0].flow) : NULL;
+    m->since = run;
+    m->pair = f && f->pair < MOST_PAIRS ? f->pair : 0;
+    VG_(memcpy)(m->cells, cell_of(a), 2 * size);
+}
+
+/* The actor that one store of it wrote all of these cells with, in which there is no save; 0: it is not so. */
+static UInt one_writer(const Cell *cell, UInt size)
+{
+    UInt function = *cell & CELL_FUNCTION;
+    if (*cell & CELL_SAVE || function == CELL_LINKED) return 0;
+    for (UInt i = 1; i < size; i++)
+        if (cell[i] != function) return 0;
+    return function;
+}
+
+/* Where only the writer is another one, which wrote all of it, and who that was. False: it is not so. */
+static Bool writer_changed(Met *m, UInt size, State *s, Addr a)
+{
+    if (m->since == NEVER || m->taken.count != 1 || a - m->low > m->reach || size > 32) return False;
+    UInt writer = one_writer(cell_of(a), size);
+    if (!writer) return False;
+    UInt number = m->taken.one[0].flow, place = flow_at(number)->place;
+    count_met(m, s->count);
+    /* Mostly it is the one before the last one. */
+    One *one = m->taken.one;
+    Flow *f = flow_at(one[1].flow);
+    writer = writer_of(writer);
+    if (!one[1].flow || f->writer != id_of(writer) || f->place != place) f = flow(writer, s->actor, place);
+    one[1].flow = number;
+    one[0].flow = number_of_flow(f);
+    one[0].bytes = size;
+    one[0].transfers = 1;
+    meets(m, s->count, size, a);
+    return True;
+}
+
 /* False: it was a restore, or all of it has been counted. */
 static Bool load_changed(const Site *site, State *s, Addr a)
 {
     Met *m = met_of(s, site);
-    ULong now = s->count;
     UInt size = site->size;
-    if (m->since != NEVER && now > m->since) count_taken(&m->taken, now - m->since);
+    if (writer_changed(m, size, s, a)) return True;
+    count_met(m, s->count);
     m->taken.count = 0;
     look_again(m);
     if (!in_reach(a, size)) {
@@ -415,10 +492,10 @@ static Bool load_changed(const Site *site, State *s, Addr a)
         return True;
     }
     remember_place(s, place.id);
-    m->since = now;
     m->low = place.low;
     m->reach = place.high - place.low - size;
-    VG_(memcpy)(m->cells, cell_of(a), 2 * size);
+    if (m->taken.count == 1) m->taken.one[1].flow = 0;
+    meets(m, s->count, size, a);
     return True;
 }
 
@@ -426,14 +503,14 @@ static inline Bool same_cells(const Met *m, UInt size, Addr a)
 {
     const Cell *now = cell_of(a), *met = (const Cell *)m->cells;
     if (size == 1) return *now == *met;
-    if (size < 4 || size & 3) return !VG_(memcmp)(met, now, 2 * size);
+    if (size == 2) return *(const UInt *)now == *(const UInt *)met;
+    if (size & 3) return !VG_(memcmp)(met, now, 2 * size);
     for (UInt i = 0; i < size; i += 4)
         if (*(const ULong *)(now + i) != *(const ULong *)(met + i)) return False;
     return True;
 }
 
-/* A load finds something else than last time, or what its instance has not read. */
-static VG_REGPARM(3) void load_met(const Site *site, State *s, Addr a)
+static void __attribute__((noinline)) load_met_slowly(const Site *site, State *s, Addr a)
 {
     const Met *m = met_of(s, site);
     UInt size = site->size;
@@ -441,6 +518,24 @@ static VG_REGPARM(3) void load_met(const Site *site, State *s, Addr a)
     if (!same && !load_changed(site, s, a)) return;
     Bool one = m->since != NEVER && m->taken.count == 1;
     first_reads(a, size, s->actor, one ? flow_at(m->taken.one[0].flow) : NULL);
+}
+
+/* A load finds something else than last time, or what its instance has not read. Mostly it is the latter, of one flow,
+ * and nobody else has read it. */
+static VG_REGPARM(3) void load_met(const Site *site, State *s, Addr a)
+{
+    Met *m = met_of(s, site);
+    UInt size = site->size, shift = a & 7, pair = m->pair;
+    if (!pair || shift + size > 8 || a - m->low > m->reach || !same_cells(m, size, a)) return load_met_slowly(site, s, a);
+    ULong *e = reader_at(a), had = *e;
+    UInt bytes = ((1u << size) - 1) << shift, new = bytes & ~(UInt)had, shared = *pair_at(a);
+    if ((had ^ T.key) >> 32) {
+        if ((UInt)had & READ_BY) return load_met_slowly(site, s, a);
+        new = bytes;
+    }
+    if (shared >> 8 != pair || new & ~shared) return load_met_slowly(site, s, a);
+    *e = (T.key & READER_BITS) | (UInt)had | bytes;
+    m->unique += bits_in(new);
 }
 
 /* A load that is not made each time. */
@@ -502,7 +597,7 @@ static void forget_place(Addr low, Addr high, UInt id)
             const Site *site = s->code->site + k;
             Met *m = met_of(s, site);
             if (site->is_store || m->since == NEVER || m->low >= high || m->low + m->reach + site->size <= low) continue;
-            if (s->count + 1 > m->since) count_taken(&m->taken, s->count + 1 - m->since);
+            count_met(m, s->count + 1);
             look_again(m);
         }
     }
@@ -676,7 +771,7 @@ static void count_all(void)
             }
             Met *m = met_of(s, site);
             if (m->since == NEVER) continue;
-            if (end > m->since) count_taken(&m->taken, end - m->since);
+            count_met(m, end);
             m->since = end;
         }
     }

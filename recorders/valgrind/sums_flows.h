@@ -236,8 +236,10 @@ static struct {
     ULong seen, steps;
 } T;
 
-/* In `reader`: the low half of the key; live saves may have this version; bits that are no readers. */
+/* In `reader`: the low half of the key; bytes that it and others have read; live saves may have this version; bits that
+ * are no readers. */
 #define READ_KEY 0xffff
+#define READ_BY 0xff00ffu
 #define READ_SAVED 0x1000000u
 #define KEPT 0xff000000u
 

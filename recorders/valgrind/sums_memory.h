@@ -188,9 +188,12 @@ static void cells_move(Addr from, Addr to, ULong bytes)
 typedef struct {
     Addr low, high; /* exclusive */
     UInt id;
-    Bool of_image;
+    UInt of;
     Bool met; /* a load remembers it */
 } Place;
+
+/* What a place is of. */
+enum { OF_MEMORY, OF_FILE, OF_IMAGE };
 
 #define REGION (1u << 30)
 #define STACK (1u << 31)
@@ -236,12 +239,12 @@ static void insert_place(UInt at, Place p)
 /* Loads forget that these addresses are of one place (sums_code.h). */
 static void forget_place(Addr low, Addr high, UInt id);
 
-/* Takes a range out of the places; `images`: from those of images, too. */
-static void cut_places(Addr low, Addr high, Bool images)
+/* Takes a range out of the places that are of so much at most. */
+static void cut_places(Addr low, Addr high, UInt most)
 {
     for (UInt i = place_behind(low); i < place_count && places[i].low < high;) {
         Place p = places[i];
-        if (p.of_image && !images) {
+        if (p.of > most) {
             i++;
             continue;
         }
@@ -259,20 +262,21 @@ static void cut_places(Addr low, Addr high, Bool images)
 }
 
 /* Gives what of a range no place has a place. */
-static void fill_places(Addr low, Addr high, UInt id, Bool of_image)
+static void fill_places(Addr low, Addr high, UInt id, UInt of)
 {
     for (UInt i = place_behind(low); low < high; i++) {
         Addr end = i < place_count && places[i].low < high ? places[i].low : high;
-        Place p = { low, end, id, of_image, False };
+        Place p = { low, end, id, of, False };
         if (low < end) insert_place(i++, p);
         low = i < place_count && end < high ? places[i].high : high;
     }
 }
 
-static void put_place(Addr low, Addr high, UInt id, Bool of_image)
+/* Memory lies there from now on, `of` a file or of none, which takes it from a file that lay there. */
+static void new_memory(Addr low, Addr high, UInt of)
 {
-    cut_places(low, high, of_image);
-    fill_places(low, high, id, of_image);
+    cut_places(low, high, of == OF_FILE ? OF_MEMORY : OF_FILE);
+    fill_places(low, high, new_region(), OF_MEMORY);
 }
 
 /* The place of an address, and up to where on both sides it is the same one. */
@@ -285,7 +289,7 @@ static Place place_of(Addr a)
         const NSegment *s = VG_(am_find_nsegment)(a);
         Bool grown = s && i < place_count && places[i].low <= s->end && places[i].id & REGION;
         if (grown) places[i].low = page;
-        else fill_places(page, page + 4096, new_region(), False);
+        else fill_places(page, page + 4096, new_region(), OF_MEMORY);
         i = place_behind(a);
     }
     places[i].met = True;

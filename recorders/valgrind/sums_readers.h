@@ -192,12 +192,16 @@ static void more_shared(void)
     if (old) free_table(old, room * sizeof *old);
 }
 
-static inline UInt bits_in(UInt byte)
-{
-    byte -= byte >> 1 & 0x55;
-    byte = (byte & 0x33) + (byte >> 2 & 0x33);
-    return (byte + (byte >> 4)) & 15;
-}
+/* Bits of a byte. */
+#define BITS_1(n) n, n + 1
+#define BITS_2(n) BITS_1(n), BITS_1(n + 1)
+#define BITS_4(n) BITS_2(n), BITS_2(n + 1), BITS_2(n + 1), BITS_2(n + 2)
+#define BITS_6(n) BITS_4(n), BITS_4(n + 1), BITS_4(n + 1), BITS_4(n + 2)
+static const UChar bits_of[256] = { BITS_6(0), BITS_6(1), BITS_6(1), BITS_6(2) };
+static inline UInt bits_in(UInt byte) { return bits_of[byte & 0xff]; }
+
+/* Pairs with numbers below are remembered with the bytes that they share. */
+#define MOST_PAIRS (1u << 24)
 
 /* A cache of what pairs share: bytes in the low eight bits, the address's upper ones, the pair. Its lower ones are in the
  * number, crossed with the pair's. What is shared stays so: an entry is never wrong. */
@@ -208,7 +212,7 @@ static ULong recent[RECENT];
 static void share_more(Flow *f, UInt *last, Addr a, UInt bytes)
 {
     ULong *entry = NULL, wanted = (ULong)f->pair << 40 | a >> 5 << 8;
-    if (f->pair < 1 << 24) {
+    if (f->pair < MOST_PAIRS) {
         entry = recent + ((a >> 3 ^ f->pair * 0x9e3779b1u >> 12) & (RECENT - 1));
         if ((*entry ^ wanted) >> 8) *entry = 0;
         else if (!(bytes & ~*entry & 0xff)) {

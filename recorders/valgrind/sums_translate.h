@@ -336,7 +336,7 @@ static void refresh_states(void);
 static void place_segment(Segment *s)
 {
     if (s->site_room) s->site = VG_(calloc)("addfg.segment", s->site_room, sizeof *s->site);
-    s->length = (sizeof(State) + s->granules * sizeof(UInt) + 7) & ~7u;
+    s->length = (sizeof(State) + 2 * s->granules * sizeof(UInt) + 7) & ~7u;
     Function *f = function_of(s->function);
     s->at = f->segments++;
     UInt had = f->segment_room;

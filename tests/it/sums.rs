@@ -129,6 +129,13 @@ fn files_at_one_address_agree() {
     agrees("two_files.c", &[]);
 }
 
+/// What lies between the sections of an image is the file's, of which all was mapped first; and a write is one transfer
+/// to the kernel, wherever its bytes lie.
+#[test]
+fn what_lies_at_the_borders_of_places_agrees() {
+    agrees("places.c", &[]);
+}
+
 #[test]
 fn memory_that_is_mapped_again_moves_or_is_dropped_agrees() {
     agrees("mapped.c", &[]);

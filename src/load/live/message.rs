@@ -8,7 +8,7 @@ const MOST: u32 = 1 << 26;
 /// What the recorder says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A file, or memory without one, is mapped; answered with the sections that lie there.
+    /// A file, or memory without one, is mapped; answered with whether it is a file, and its sections.
     Map,
     Unmap,
     /// Straight code that is translated; answered with what its instructions do.

@@ -112,6 +112,7 @@ impl Planner {
             path: (!path.is_empty()).then(|| path.into_boxed_str()),
         };
         let sections = self.sections(&map);
+        answer.four(map.file().is_some().into());
         answer.four(sections.len() as u32);
         for (first, last, id) in sections {
             answer.eight(first);
