@@ -76,6 +76,7 @@ static void sums_fault(void);
 static void sums_forked(void);
 static void sums_shared(void);
 static void sums_asked(void);
+static void sums_exec(void);
 static void sums_marked(ThreadId tid);
 static void sums_first_stack(Addr stack);
 

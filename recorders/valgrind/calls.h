@@ -500,6 +500,7 @@ static void before_exec(Addr file)
 {
     event(ADDFG_EXEC, 0, NULL, readable(file, 1) ? (const HChar *)file : "");
     flush_buffer();
+    sums_exec();
 }
 
 /* Where a process that the open call makes finds its own number; 0: nowhere. */

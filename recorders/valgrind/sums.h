@@ -278,7 +278,9 @@ static void say_all_rows(void)
     say_problems();
 }
 
-/* The sums as they are go to addfg; the program goes on. `why`: 0, it was asked for. */
+/* Why addfg gets the sums as they are, while the program goes on. */
+enum { WAS_ASKED, AT_MARKER, BEFORE_EXEC };
+
 static void sums_snapshot(UInt why)
 {
     ThreadId now = sums_running;
@@ -294,14 +296,17 @@ static void sums_snapshot(UInt why)
 
 static void sums_asked(void)
 {
-    while (summing && was_asked()) sums_snapshot(0);
+    while (summing && was_asked()) sums_snapshot(WAS_ASKED);
 }
+
+/* Nothing follows, if the process becomes another program. */
+static void sums_exec(void) { sums_snapshot(BEFORE_EXEC); }
 
 static void sums_marked(ThreadId tid)
 {
     if (!summing || !at_markers) return;
     sums_runs(tid);
-    sums_snapshot(1);
+    sums_snapshot(AT_MARKER);
 }
 
 static void sums_end(void)

@@ -27,9 +27,9 @@ typedef struct {
 /* Loads reach no farther. */
 #define LINK_REACH 64
 
-/* The first is none. */
+/* The first is none; those that are free are a list, by `function`. */
 static Linked *linked;
-static UInt linked_count = 1, linked_room;
+static UInt linked_count = 1, linked_room, linked_free;
 
 static inline Bool is_kernel(UInt function) { return function > KERNEL_CELL - kernel_sources; }
 
@@ -123,6 +123,32 @@ static void cells_clear(Addr a, ULong bytes)
     readers_clear(a, bytes);
 }
 
+static Bool is_linked(UInt number)
+{
+    for (Addr a = linked[number].low; a < linked[number].high; a++)
+        if ((*cell_of(a) & CELL_FUNCTION) == CELL_LINKED && *save_of(a) == number) return True;
+    return False;
+}
+
+/* Links of which all bytes have been overwritten are free again; gives how many are not. */
+static UInt free_links(void)
+{
+    UInt kept = 0;
+    linked_free = 0;
+    for (UInt n = 1; n < linked_count; n++) {
+        if (is_linked(n)) {
+            kept++;
+            continue;
+        }
+        Linked none = { 0, 0, linked_free, False };
+        linked[n] = none;
+        linked_free = n;
+    }
+    return kept;
+}
+
+#define FEW_LINKS 4096
+
 static UInt new_linked(Addr low, Addr high, UInt function, Bool begins)
 {
     /* One whose bytes have all been overwritten is used again. */
@@ -132,9 +158,21 @@ static UInt new_linked(Addr low, Addr high, UInt function, Bool begins)
         linked[number] = new;
         return number;
     }
-    ROOM(linked, linked_count, linked_room);
-    linked[linked_count] = new;
-    return linked_count++;
+    /* As many are made before the next look as there were at the last one: none costs more than a few looks. */
+    static UInt made, most = FEW_LINKS;
+    if (made++ >= most) {
+        UInt kept = free_links();
+        most = kept > FEW_LINKS ? kept : FEW_LINKS;
+        made = 0;
+    }
+    number = linked_free;
+    if (number) linked_free = linked[number].function;
+    else {
+        ROOM(linked, linked_count, linked_room);
+        number = linked_count++;
+    }
+    linked[number] = new;
+    return number;
 }
 
 /* What is behind a store that ends in the middle of an older one begins a store of its own; if the older one began
@@ -178,8 +216,14 @@ static void cells_move(Addr from, Addr to, ULong bytes)
     if (!in_reach(from, bytes) || !in_reach(to, bytes)) return problem(TOO_HIGH);
     VG_(memmove)(cell_of(to), cell_of(from), 2 * bytes);
     readers_clear(to, bytes);
-    for (ULong i = 0; i < bytes; i++)
-        if ((*cell_of(to + i) & CELL_FUNCTION) == CELL_LINKED) *save_of(to + i) = *save_of(from + i);
+    for (ULong i = 0; i < bytes; i++) {
+        if ((*cell_of(to + i) & CELL_FUNCTION) != CELL_LINKED) continue;
+        Linked *l = linked + (*save_of(to + i) = *save_of(from + i));
+        /* Once, as it does not lie there any more. */
+        if (l->low - from >= bytes) continue;
+        l->low += to - from;
+        l->high += to - from;
+    }
     cells_clear(from, bytes);
 }
 

@@ -106,8 +106,7 @@ fn look_each_second(asked: Arc<Asked>) {
 pub fn say_inexact(sums: &LiveSums) -> bool {
     sums.problems.iter().for_each(|problem| say!("addfg: the sums are not exact: {problem}"));
     if !sums.is_whole {
-        let why = "the program became another one (then record without --no-steps), or was killed";
-        say!("addfg: the recorder has not sent all of its sums: {why}");
+        say!("addfg: the recorder has not sent all of its sums: the program was killed");
     }
     sums.is_whole && sums.problems.is_empty()
 }

@@ -111,6 +111,16 @@ fn children_leave_the_sums_of_their_parent() {
     agrees("inherited.c", &[]);
 }
 
+/// A process that becomes another program has sent its sums before. Where that does not come about it goes on.
+#[test]
+fn a_program_that_becomes_another_one_agrees() {
+    agrees("family.c", &[]);
+    agrees("execs.c", &[]);
+    agrees("execs.c", &["exit 3"]);
+    // How the other one ends is not how this one did.
+    agrees("execs.c", &["kill -SEGV $$"]);
+}
+
 /// Unwinding leaves functions without a return.
 #[test]
 fn exceptions_agree() {
@@ -209,6 +219,23 @@ fn too_many_files_are_said() {
     assert_eq!(output.status.code(), Some(1));
     let read = "SELECT sum(bytes), count(*) > 100 FROM function_dataflow WHERE reader = 'add' AND writer LIKE '%file-%'";
     assert_eq!(rows(&db, read), ["4800,true"]);
+}
+
+/// Memory does not grow with the run where stores go into the middle of older ones, each time at other places: some MB
+/// more where links of what is overwritten stay.
+#[test]
+fn links_that_are_overwritten_are_free_again() {
+    let scratch = Scratch::new("sums-links");
+    let Some(program) = program(&scratch, "links.c") else { return };
+    let output = compared(&scratch, &[utf8(&program), "9"]);
+    assert_eq!(differences(&output), [""; 0]);
+    let db = scratch.path("run.duckdb");
+    let kilobytes = |rounds| -> u64 {
+        let record = ["record", "-q", "--no-steps", "--force", "-o", utf8(&db), "--"];
+        ok(&[&record[..], &[utf8(&program), rounds]].concat()).trim().parse().expect("KB")
+    };
+    let (few, many) = (kilobytes("3"), kilobytes("100"));
+    assert!(many < few + 4000, "{few} KB, then {many}");
 }
 
 /// What docs/sums.md says that is not exact, in random programs.

@@ -97,8 +97,11 @@ pub fn serve(
 ) -> io::Result<LiveSums> {
     let (mut planner, mut answer) = (Planner::new(isa), Answer::default());
     let (mut rows, mut payload, mut snapshots) = (Rows::default(), Vec::new(), 0);
+    // Those before an `exec`, until something is said behind it: then it failed.
+    let mut before_exec = None;
     while let Some(kind) = living(message::read(&mut stream, &mut payload))?.flatten() {
-        let numbers = Numbers(&payload);
+        let mut numbers = Numbers(&payload);
+        before_exec = None;
         match kind {
             Kind::Map => planner.map(numbers, &mut answer)?,
             Kind::Code => planner.code(numbers, &mut answer)?,
@@ -109,7 +112,10 @@ pub fn serve(
             Kind::Problem => rows.problems.push(String::from_utf8_lossy(&payload).into_owned()),
             Kind::Snapshot => {
                 let rows = std::mem::take(&mut rows);
-                snapshot(&mut wanted, &planner, &rows, numbers, &mut snapshots)?;
+                match Why::of(numbers.four()?)? {
+                    Why::Exec => before_exec = Some(rows),
+                    why => snapshot(&mut wanted, &planner, &rows, why, &mut snapshots),
+                }
             }
             Kind::End => {
                 rows.is_whole = true;
@@ -120,7 +126,11 @@ pub fn serve(
             living(wanted.asked.answer(&mut answer, &mut stream))?;
         }
     }
-    rows.problems.extend(ended.recv().ok().and_then(fatal_fault));
+    let status = ended.recv().ok();
+    match before_exec {
+        Some(until) => rows = Rows { is_whole: true, ..until },
+        None => rows.problems.extend(status.and_then(fatal_fault)),
+    }
     let mut sums = rows.named(&planner, wanted.contexts);
     sums.no_unique = wanted.database.as_ref().is_some_and(|database| !database.unique);
     let database = wanted.database.filter(|_| sums.is_whole);
@@ -138,15 +148,32 @@ fn living<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
+/// Why the recorder sends the sums while the program goes on.
+#[derive(Clone, Copy)]
+enum Why {
+    Asked,
+    Marker,
+    Exec,
+}
+
+impl Why {
+    fn of(number: u32) -> io::Result<Why> {
+        match number {
+            0 => Ok(Why::Asked),
+            1 => Ok(Why::Marker),
+            2 => Ok(Why::Exec),
+            _ => Err(message::bad()),
+        }
+    }
+}
+
 /// The sums as they are have come: for whom was asked for them, or for a marker of the program.
-fn snapshot(
-    wanted: &mut Wanted,
-    planner: &Planner,
-    rows: &Rows,
-    mut why: Numbers,
-    snapshots: &mut u32,
-) -> io::Result<()> {
-    let purpose = if why.four()? == 0 { wanted.asked.next() } else { Some(Purpose::Database) };
+fn snapshot(wanted: &mut Wanted, planner: &Planner, rows: &Rows, why: Why, snapshots: &mut u32) {
+    let purpose = match why {
+        Why::Asked => wanted.asked.next(),
+        Why::Marker => Some(Purpose::Database),
+        Why::Exec => None,
+    };
     match (purpose, &wanted.database) {
         (Some(Purpose::Look), _) => (wanted.told)(Told::Look(&rows.looked_at(planner))),
         (Some(Purpose::Database), Some(database)) => {
@@ -156,5 +183,4 @@ fn snapshot(
         }
         _ => {}
     }
-    Ok(())
 }
