@@ -175,28 +175,90 @@ static UInt new_linked(Addr low, Addr high, UInt function, Bool begins)
     return number;
 }
 
+/* Two links of one write that meet are one: the shorter one's bytes are the other's. */
+static void join_links(UInt a, UInt b)
+{
+    Linked *l = linked + a, *r = linked + b;
+    Bool left = l->high - l->low < r->high - r->low;
+    const Linked *of = left ? l : r;
+    for (Addr at = of->low; at < of->high; at++)
+        if ((*cell_of(at) & CELL_FUNCTION) == CELL_LINKED && *save_of(at) == (left ? a : b)) *save_of(at) = left ? b : a;
+    if (left) {
+        r->low = l->low;
+        r->begins = l->begins;
+    } else l->high = r->high;
+}
+
+/* Bytes are of a link. Stores that end in its first ones are looked at, if what it is of began below. */
+static void link_cells(Addr low, Addr high, UInt number)
+{
+    const Linked *l = linked + number;
+    for (Addr at = low; at < high; at++) {
+        *cell_of(at) = l->begins || at - l->low >= LINK_REACH ? CELL_LINKED | CELL_FIRST : CELL_LINKED;
+        *save_of(at) = number;
+    }
+}
+
+/* A link that ends at an address, of a write that goes on there; 0: there is none. */
+static UInt link_below(Addr a, UInt function)
+{
+    UInt number = *save_of(a - 1);
+    Bool is_one = (*cell_of(a - 1) & CELL_FUNCTION) == CELL_LINKED && !(*cell_of(a) & CELL_FIRST);
+    return is_one && linked[number].high == a && linked[number].function == function ? number : 0;
+}
+
+/* How far a write reaches down from its byte before an address; no farther than so. */
+static Addr begin_of(Addr a, Cell cell, Addr lowest)
+{
+    while (*cell_of(a - 1) == cell && a > lowest) a--;
+    return *cell_of(a - 1) == (cell | CELL_FIRST) && a > lowest ? a - 1 : a;
+}
+
+/* A store ends in a link. Where what that is of goes on below the store, both are linked; else it begins there from now on. */
+static void link_more(Addr a, UWord size)
+{
+    UInt number = *save_of(a + size);
+    Linked *l = linked + number;
+    Cell cell = l->function;
+    if (l->begins || l->low < a) return;
+    Addr high = l->low, low = high;
+    UInt below = 0;
+    while (low > a && *cell_of(low - 1) == cell) low--;
+    if (low == a) {
+        low = begin_of(a, cell, a - LINK_REACH);
+        below = link_below(low, cell);
+    }
+    if (low >= a && !below) {
+        l->begins = True;
+        return;
+    }
+    l->low = low;
+    l->begins = (*cell_of(low) & CELL_FIRST) != 0;
+    link_cells(low, high, number);
+    if (below) join_links(below, number);
+}
+
 /* What is behind a store that ends in the middle of an older one begins a store of its own; if the older one began
  * before, the two ends of it are linked. */
 static void split_store(Addr a, UWord size)
 {
     Cell cell = *cell_of(a + size);
-    Addr low = a + size - 1, high = a + size + 1;
-    while (*cell_of(low) == cell && low + LINK_REACH > a) low--;
-    if (*cell_of(low) != cell && *cell_of(low) != (cell | CELL_FIRST)) low++;
-    /* What is below may be linked already. */
-    UInt number = *save_of(low - 1);
-    Bool more = (*cell_of(low - 1) & CELL_FUNCTION) == CELL_LINKED && !(*cell_of(low) & CELL_FIRST)
-        && linked[number].high == low && linked[number].function == (cell & CELL_FUNCTION);
+    UInt function = cell & CELL_FUNCTION;
+    if (function == CELL_LINKED) return link_more(a, size);
+    Addr low = begin_of(a + size, cell, a - LINK_REACH), high = a + size + 1;
+    /* What is below may be linked already, and what is above. */
+    UInt number = link_below(low, function);
     *cell_of(a + size) |= CELL_FIRST;
-    if (low >= a && !more) return;
+    if (low >= a && !number) return;
     if (cell & CELL_SAVE) return problem(SPLIT_STORES);
     while (*cell_of(high) == cell && high < a + size + LINK_REACH) high++;
-    if (more) linked[number].high = high;
-    else number = new_linked(low, high, cell & CELL_FUNCTION, (*cell_of(low) & CELL_FIRST) != 0);
-    for (Addr at = low; at < high; at++) {
-        *cell_of(at) = CELL_LINKED | CELL_FIRST;
-        *save_of(at) = number;
-    }
+    UInt above = *save_of(high);
+    Bool joins = (*cell_of(high) & CELL_FUNCTION) == CELL_LINKED && linked[above].low == high && !linked[above].begins
+        && linked[above].function == function;
+    if (number) linked[number].high = high;
+    else number = new_linked(low, high, function, (*cell_of(low) & CELL_FIRST) != 0);
+    link_cells(low, high, number);
+    if (joins) join_links(number, above);
 }
 
 static void cells_write(Addr a, ULong bytes, Cell function)
