@@ -284,7 +284,7 @@ impl Returned<'_> {
             "b" if counted => tell(address, of??.div_ceil(8 * self.word_size()) * self.word_size()),
             "g" if counted => tell(address, of??.div_ceil(4096)),
             "r" if counted => {
-                (0..of??.min(MOST_BUFFERS)).for_each(|i| tell(address + 8 * i + 6, 2))
+                (0..of??.min(MOST_BUFFERS)).for_each(|i| tell(address + 8 * i + 6, 2));
             }
             "k" if rest.is_empty() => {
                 tell(address, 2 * self.word_size());
