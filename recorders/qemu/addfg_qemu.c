@@ -27,6 +27,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/sem.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -96,6 +97,7 @@ static qemu_plugin_u64 counter;
 static addfg_u64 begun(unsigned vcpu) { return counter.score ? qemu_plugin_u64_get(counter, vcpu) : counted; }
 
 static void tell_maps(void);
+static void tell_begun(void);
 
 /* ---- threads ---- */
 
@@ -103,7 +105,6 @@ typedef struct {
     addfg_u32 number; /* in the stream; 0: it has not begun */
     bool in_call;
     pid_t task;
-    addfg_u64 argument[6]; /* of its system call */
 } Thread;
 
 #define THREADS 65536
@@ -183,7 +184,8 @@ static void event(addfg_u32 what, const addfg_u64 *values, unsigned count, const
 static void tell_thread(addfg_u32 vcpu)
 {
     if (!threads_begun && user_mode) tell_maps();
-    if (!thread[vcpu].number) {
+    bool begins = !thread[vcpu].number;
+    if (begins) {
         addfg_u64 start[2] = { ++threads_begun, told };
         thread[vcpu].number = threads_begun;
         event(ADDFG_THREAD_START, start, 2, NULL);
@@ -192,6 +194,7 @@ static void tell_thread(addfg_u32 vcpu)
         addfg_u64 number = told = thread[vcpu].number;
         event(ADDFG_THREAD, &number, 1, NULL);
     }
+    if (begins && user_mode) tell_begun();
 }
 
 /* ---- exceptions ---- */
@@ -678,11 +681,12 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 /* Where address 0 of the program is, once that is known. */
 static addfg_u64 guest_base;
 static bool guest_known;
+static pid_t own_pid;
 
 static bool guest_read(addfg_u64 address, void *to, size_t bytes)
 {
     struct iovec local = { to, bytes }, remote = { (void *)(uintptr_t)(guest_base + address), bytes };
-    return guest_known && process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)bytes;
+    return guest_known && process_vm_readv(own_pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
 }
 
 /* What of the program's ELF file is needed: its first segment of code, and its interpreter. */
@@ -737,7 +741,8 @@ static void tell_maps(void)
     char path[4096], interpreter[4096] = "", line[8192];
     Program program = { 0 };
     if (!binary || !realpath(binary, path) || !read_program(path, &program)) return;
-    addfg_u64 process[1] = { (addfg_u64)getpid() };
+    own_pid = getpid();
+    addfg_u64 process[1] = { (addfg_u64)own_pid };
     event(ADDFG_PROCESS, process, 1, path);
     addfg_u64 page = 4095, own_loader = getauxval(AT_BASE);
     for (int pass = 0; pass < 2; pass++) {
@@ -772,19 +777,10 @@ static void tell_maps(void)
     }
 }
 
+#include "system_calls.h"
+
 /* ---- system calls ---- */
 
-/* Numbers of those whose effect on memory and maps is told. */
-typedef struct {
-    int read, write, pread, pwrite, readv, writev, recvfrom, sendto, getrandom, mmap, mmap2, munmap, exit_group, brk, mremap, madvise;
-} Calls;
-
-static const Calls x86_64_calls = { 0, 1, 17, 18, 19, 20, 45, 44, 318, 9, -1, 11, 231, 12, 25, 28 };
-static const Calls i386_calls = { 3, 4, 180, 181, 145, 146, 371, 369, 355, -1, 192, 91, 252, 45, 163, 219 };
-static const Calls arm_calls = { 3, 4, 180, 181, 145, 146, 292, 290, 384, -1, 192, 91, 248, 45, 163, 220 };
-/* AArch64 and RISC-V. */
-static const Calls common_calls = { 63, 64, 67, 68, 65, 66, 207, 206, 278, 222, -1, 215, 94, 214, 216, 233 };
-static const Calls *calls;
 static addfg_u32 exit_code;
 
 /* What each descriptor was told to be open on. */
@@ -810,29 +806,14 @@ static void tell_descriptor(addfg_u64 fd)
     event(ADDFG_DESCRIPTOR, &fd, 1, path);
 }
 
-static bool of_descriptor(int64_t n)
+/* Calls whose data is named by what a descriptor is open on: their argument. */
+static int descriptor_of(const CallRule *rule)
 {
-    return n == calls->read || n == calls->write || n == calls->pread || n == calls->pwrite || n == calls->readv
-        || n == calls->writev || n == calls->recvfrom || n == calls->sendto;
-}
-
-static void kernel(bool writes, addfg_u64 address, addfg_u64 bytes)
-{
-    addfg_u64 values[2] = { address, bytes };
-    if (bytes) event(writes ? ADDFG_KERNEL_WRITE : ADDFG_KERNEL_READ, values, 2, NULL);
-}
-
-/* The vectors of a call of `done` bytes. */
-static void kernel_vectors(bool writes, const addfg_u64 *a, addfg_u64 done)
-{
-    unsigned word = bits32 ? 4 : 8;
-    for (addfg_u64 i = 0; i < a[2] && i < 1024 && done; i++) {
-        addfg_u64 at = 0, bytes = 0;
-        if (!guest_read(a[1] + 2 * word * i, &at, word) || !guest_read(a[1] + 2 * word * i + word, &bytes, word)) return;
-        if (bytes > done) bytes = done;
-        kernel(writes, at, bytes);
-        done -= bytes;
-    }
+    static const char *const of_first[] = { "read", "write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2",
+        "recv", "send", "recvfrom", "sendto", "recvmsg", "sendmsg", "recvmmsg", "recvmmsg_time64", "sendmmsg", "getdents", "getdents64", "ioctl",
+        "vmsplice", "splice", "tee", "copy_file_range", "mq_timedreceive", "mq_timedsend", "mq_timedreceive_time64", "mq_timedsend_time64", NULL };
+    static const char *const of_second[] = { "sendfile", "sendfile64", NULL };
+    return is_one_of(rule, of_first) ? 0 : is_one_of(rule, of_second) ? 1 : -1;
 }
 
 /* Whole pages are mapped. */
@@ -857,31 +838,33 @@ static void tell_remap(const addfg_u64 *a, addfg_u64 to)
     if (now > before) event(ADDFG_MAP, more, 4, "");
 }
 
-/* What a call that did not fail read and wrote. */
-static void tell_effect(int64_t n, const addfg_u64 *a, addfg_u64 result)
+/* What a call that did not fail did to the program's memory as a whole. */
+static void tell_effect(const OpenCall *c)
 {
+    const addfg_u64 *a = c->argument;
     char path[4096];
-    if (n == calls->read || n == calls->pread || n == calls->recvfrom) kernel(true, a[1], result);
-    else if (n == calls->write || n == calls->pwrite || n == calls->sendto) kernel(false, a[1], result);
-    else if (n == calls->readv) kernel_vectors(true, a, result);
-    else if (n == calls->writev) kernel_vectors(false, a, result);
-    else if (n == calls->getrandom) kernel(true, a[0], result);
-    else if (n == calls->brk) tell_break(result);
-    else if (n == calls->mremap) tell_remap(a, result);
-    else if (n == calls->madvise && a[2] == 4) { /* MADV_DONTNEED */
+    bool in_pages = is_named(c->rule, "mmap2");
+    if (is_named(c->rule, "brk")) tell_break(c->result);
+    else if (is_named(c->rule, "mremap")) tell_remap(a, c->result);
+    else if (is_named(c->rule, "madvise") && a[2] == 4) { /* MADV_DONTNEED */
         addfg_u64 values[2] = { a[0], pages(a[1]) };
         event(ADDFG_FRESH, values, 2, NULL);
-    } else if (n == calls->munmap) {
+    } else if (is_named(c->rule, "munmap")) {
         addfg_u64 values[2] = { a[0], pages(a[1]) };
         event(ADDFG_UNMAP, values, 2, NULL);
-    }
-    else if (n == calls->mmap || n == calls->mmap2) {
-        addfg_u64 offset = n == calls->mmap2 ? a[5] << 12 : a[5];
-        addfg_u64 values[4] = { result, pages(a[1]), (a[2] & 1) << 2 | (a[2] & 2) | (a[2] >> 2 & 1), offset };
+    } else if (in_pages || is_named(c->rule, "mmap")) {
+        addfg_u64 offset = in_pages ? a[5] << 12 : a[5];
+        addfg_u64 values[4] = { c->result, pages(a[1]), (a[2] & 1) << 2 | (a[2] & 2) | (a[2] >> 2 & 1), offset };
         const char *file = a[3] & 0x20 ? NULL : file_of(a[4], path); /* MAP_ANONYMOUS */
         event(ADDFG_MAP, values, 4, file ? file : "");
     }
 }
+
+/* By thread. */
+static OpenCall *open_call[THREADS];
+static unsigned calls_known;
+
+static void tell_begun(void) { tell_number(open_call, calls_known); }
 
 static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3,
                     uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8)
@@ -889,14 +872,33 @@ static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t
     if (!recording || vcpu >= THREADS) return;
     if (owner != vcpu) take_turn(vcpu);
     end_run();
-    addfg_u64 values[8] = { (addfg_u64)number, 6, a1, a2, a3, a4, a5, a6 };
+    addfg_u64 values[8] = { (addfg_u64)number, ARGUMENTS, a1, a2, a3, a4, a5, a6 };
     for (int i = 2; bits32 && i < 8; i++) values[i] = (addfg_u32)values[i];
-    memcpy(thread[vcpu].argument, values + 2, sizeof thread[vcpu].argument);
-    if (of_descriptor(number)) tell_descriptor(values[2]);
-    if (number == calls->exit_group) exit_code = (addfg_u32)a1 & 255;
+    OpenCall *c = open_call[vcpu];
+    if (!c && !(c = open_call[vcpu] = calloc(1, sizeof *c))) return;
+    if (vcpu >= calls_known) calls_known = vcpu + 1;
+    bool is_plain = call_unpacks(c, number, values + 2);
+    if (!is_plain && c->rule && c->rule->number[column] >= 0) {
+        values[0] = (addfg_u64)c->rule->number[column];
+        memcpy(values + 2, c->argument, sizeof c->argument);
+    }
+    int of = descriptor_of(c->rule);
+    if (of >= 0) tell_descriptor(c->argument[of]);
+    if (is_named(c->rule, "exit_group")) exit_code = (addfg_u32)a1 & 255;
     event(ADDFG_SYSCALL, values, 8, NULL);
+    call_begins(c);
     thread[vcpu].in_call = true;
-    give_turn(vcpu);
+    if (is_named(c->rule, "set_tid_address")) note_cleared(gettid(), c->argument[0]);
+    if (!is_named(c->rule, "exit")) {
+        give_turn(vcpu);
+        return;
+    }
+    /* The turn is kept until it has ended: nobody sees the number before it is cleared, or is told so. */
+    addfg_u64 at = take_cleared(open_call, calls_known), end[2] = { 0, 0 };
+    if (at) {
+        tell_range(c, true, at, 4, true);
+        event(ADDFG_SYSCALL_END, end, 2, NULL);
+    }
 }
 
 static void on_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
@@ -904,10 +906,12 @@ static void on_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_
     if (!recording || vcpu >= THREADS || !thread[vcpu].in_call) return;
     thread[vcpu].in_call = false;
     take_turn(vcpu);
+    OpenCall *c = open_call[vcpu];
     if (bits32) result = (int32_t)result;
     bool failed = result < 0 && result >= -4095;
-    if (!failed) tell_effect(number, thread[vcpu].argument, bits32 ? (addfg_u32)result : (addfg_u64)result);
     addfg_u64 values[2] = { failed, failed ? (addfg_u64)-result : bits32 ? (addfg_u32)result : (addfg_u64)result };
+    call_returns(c, failed, values[1]);
+    if (!failed) tell_effect(c);
     event(ADDFG_SYSCALL_END, values, 2, NULL);
 }
 
@@ -967,11 +971,10 @@ static const struct {
     const char *name;
     addfg_u16 machine;
     addfg_u8 bits;
-    const Calls *calls;
+    addfg_u8 column; /* of system_calls.def */
 } targets[] = {
-    { "arm", EM_ARM, 32, &arm_calls },         { "aarch64", EM_AARCH64, 64, &common_calls },
-    { "riscv32", EM_RISCV, 32, &common_calls }, { "riscv64", EM_RISCV, 64, &common_calls },
-    { "i386", EM_386, 32, &i386_calls },       { "x86_64", EM_X86_64, 64, &x86_64_calls },
+    { "x86_64", EM_X86_64, 64, 0 }, { "i386", EM_386, 32, 1 },      { "arm", EM_ARM, 32, 2 },
+    { "aarch64", EM_AARCH64, 64, 3 }, { "riscv64", EM_RISCV, 64, 3 }, { "riscv32", EM_RISCV, 32, 4 },
 };
 
 EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
@@ -1003,7 +1006,8 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, i
     merges = targets[i].machine == EM_X86_64 || targets[i].machine == EM_386;
     arm = targets[i].machine == EM_ARM;
     arm64 = targets[i].machine == EM_AARCH64;
-    calls = targets[i].calls;
+    column = targets[i].column;
+    find_rules();
     pthread_atfork(NULL, NULL, in_child);
     user_mode = !info->system_emulation;
     if (!user_mode && qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu) counter.score = qemu_plugin_scoreboard_new(sizeof counted);

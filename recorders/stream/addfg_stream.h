@@ -56,7 +56,8 @@ enum {
     ADDFG_FORK = 26,
     ADDFG_INHERIT = 27,
     ADDFG_EMULATOR = 28,
-    ADDFG_DEVICE = 29
+    ADDFG_DEVICE = 29,
+    ADDFG_PROBLEM = 34
 };
 
 /* Flags of the header. */

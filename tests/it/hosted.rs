@@ -49,7 +49,7 @@ fn log(
 }
 
 const SOURCES: &str = "SELECT writer, reader, bytes FROM function_dataflow
-    WHERE writer LIKE '<read%' OR reader LIKE '<write%' ORDER BY ALL";
+    WHERE writer LIKE '<read%' OR reader LIKE '<write:%' ORDER BY ALL";
 
 #[test]
 fn system_calls_of_a_log_have_their_data() {
@@ -100,7 +100,7 @@ fn semihosting_of_a_log_has_its_data() {
                 .expect("addfg runs");
         assert!(output.status.success(), "{emulator}: {}", said(&output));
         let flow = "SELECT regexp_replace(writer, '[0-9]+', 'N'), regexp_replace(reader, '[0-9]+', 'N'), bytes
-            FROM function_dataflow WHERE writer LIKE '<read%' OR reader LIKE '<write%' ORDER BY ALL";
+            FROM function_dataflow WHERE writer LIKE '<read%' OR reader LIKE '<write:%' ORDER BY ALL";
         let expected = ["<read: handle N>,change,5", "change,<write: handle N>,5"];
         assert_eq!(rows(&db, flow), expected, "{emulator}: {}", said(&output));
     }

@@ -18,12 +18,14 @@ const TARGETS: [Target; 5] = [
 ];
 
 /// The plugin, compiled once; None, said why, where it cannot be.
-fn plugin() -> Option<PathBuf> {
+pub fn plugin() -> Option<PathBuf> {
     if !have("gcc") {
         return None;
     }
     let to = shared("plugin", |to| {
-        let script = repository("recorders/qemu/build.sh");
+        // As addfg itself: sources of another folder.
+        let named = std::env::var_os("ADDFG_RECORDERS").map(PathBuf::from);
+        let script = named.unwrap_or_else(|| repository("recorders")).join("qemu/build.sh");
         let output = Command::new(script).arg(to).output().expect("sh");
         assert!(output.status.success(), "{}", said(&output));
     });

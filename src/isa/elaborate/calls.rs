@@ -5,6 +5,7 @@
 //! Sources: syscall(2); Arm, "Semihosting for AArch32 and AArch64", 5; RISC-V Semihosting, 2; riscv-isa-sim, fesvr
 //! (syscall.cc, device.cc): a store to `tohost` has a device in its first byte, a command in the next.
 
+use super::call_rules::{Range, Returned};
 use super::dictionary::KnownInstruction;
 use super::problems::ProblemKind;
 use super::register_values::RegisterValues;
@@ -16,8 +17,6 @@ use crate::trace::stream::{KernelSources, call_name};
 
 /// Stores that are remembered: what a call is given in memory was mostly written right before it.
 const STORES: usize = 64;
-/// Buffers of a call at most.
-const MOST_BUFFERS: u64 = 1 << 10;
 /// `slli zero,zero,0x1f`, which makes an `ebreak` a call of the host.
 const BEFORE_EBREAK: [u8; 4] = [0x13, 0x10, 0xf0, 0x01];
 
@@ -55,7 +54,7 @@ impl Stores {
     }
 
     /// The bytes at an address as a number.
-    fn load(&self, address: u64, bytes: u64) -> Option<u64> {
+    pub fn load(&self, address: u64, bytes: u64) -> Option<u64> {
         (0..bytes).try_fold(0, |sum, i| {
             let byte = self.byte(address.wrapping_add(i))?;
             Some(sum | u64::from(byte) << (8 * i))
@@ -268,11 +267,13 @@ impl Calls {
             if self.word() == 4 { i64::from(result as u32 as i32) } else { result.cast_signed() };
         let failed = (-4095..0).contains(&signed);
         let name = call_name(self.isa, call.number);
-        let (accesses, known) = match (name, failed) {
-            (_, true) => (Vec::new(), true),
+        let (accesses, known) = match name {
             // ARM's own: of caches and of the thread's pointer.
-            (None, false) => (Vec::new(), self.isa == Isa::Arm && call.number >> 4 == 0xf000),
-            (Some(name), false) => self.accesses(name, call, result, stores),
+            None => (Vec::new(), failed || (self.isa == Isa::Arm && call.number >> 4 == 0xf000)),
+            Some(name) => {
+                let result = if failed { Err(signed.unsigned_abs()) } else { Ok(result) };
+                self.accesses(name, call, result, stores)
+            }
         };
         let mut payload = Payload::default();
         let arguments = call.arguments.iter().map_while(|argument| *argument);
@@ -299,97 +300,16 @@ impl Calls {
         found.map(|call| (call, unknown))
     }
 
-    /// Ranges that the kernel read or wrote (true), and whether they are structures; and whether these are
-    /// all that it wrote.
+    /// Ranges that the kernel read or wrote, and whether these are all.
     fn accesses(
         &self,
         name: &str,
         call: &OpenCall,
-        result: u64,
+        result: Result<u64, u64>,
         stores: &Stores,
-    ) -> (Vec<(bool, u64, u64, bool)>, bool) {
-        let argument = |n: usize| call.arguments.get(n).copied().flatten();
-        let range = |is_write: bool, at: usize, bytes: u64, structure: bool| {
-            let address = argument(at).filter(|address| *address != 0 && bytes > 0);
-            address
-                .map(|address| (is_write, address, bytes, structure))
-                .into_iter()
-                .collect::<Vec<_>>()
-        };
-        let word = self.word();
-        let proxied = call.is_proxied();
-        let stat = match self.isa {
-            Isa::X86_64 => 144,
-            Isa::X86 => 96,
-            Isa::Arm => 104,
-            _ => 128,
-        };
-        let list = match name {
-            "read" | "pread64" | "recv" | "recvfrom" | "getdents" | "getdents64" => {
-                range(true, 1, result, false)
-            }
-            "write" | "pwrite64" | "send" | "sendto" => range(false, 1, result, false),
-            "readv" | "preadv" => return self.vector(true, call, result, stores),
-            "writev" | "pwritev" => return self.vector(false, call, result, stores),
-            "getrandom" => range(true, 0, result, false),
-            "getcwd" => range(true, 0, result, true),
-            "readlink" => range(true, 1, result, true),
-            "readlinkat" => range(true, 2, result, true),
-            "fstat" | "stat" | "lstat" | "fstat64" | "stat64" | "lstat64" => {
-                range(true, 1, stat, true)
-            }
-            // A proxy is told the length of a name behind it.
-            "newfstatat" | "fstatat64" => range(true, 2 + usize::from(proxied), stat, true),
-            "statx" => range(true, 4 + usize::from(proxied), 256, true),
-            "clock_gettime" | "clock_getres" => range(true, 1, 2 * word, true),
-            "clock_gettime64" => range(true, 1, 16, true),
-            "gettimeofday" => range(true, 0, 2 * word, true),
-            "uname" => range(true, 0, 390, true),
-            "pipe" | "pipe2" => range(true, 0, 8, true),
-            "prlimit64" => range(true, 3, 16, true),
-            "getrlimit" | "ugetrlimit" => range(true, 1, 2 * word, true),
-            // FUTEX_WAKE_OP, and those of locks that the kernel takes itself.
-            "futex" if argument(1).is_some_and(|op| op & 127 == 5) => range(true, 4, 4, true),
-            "futex" if argument(1).is_some_and(|op| matches!(op & 127, 6..=8 | 13)) => {
-                range(true, 0, 4, true)
-            }
-            // ARCH_GET_FS, ARCH_GET_GS.
-            "arch_prctl" if matches!(argument(0), Some(0x1003 | 0x1004)) => {
-                range(true, 1, word, true)
-            }
-            // F_GETLK, F_GETLK64, F_GETOWN_EX, F_OFD_GETLK: how much depends on the instruction set.
-            "fcntl" | "fcntl64" if matches!(argument(1), Some(5 | 12 | 16 | 36)) => {
-                return (Vec::new(), false);
-            }
-            // TCGETS.
-            "ioctl" if argument(1) == Some(0x5401) => range(true, 2, 36, true),
-            other => return (Vec::new(), STORE_NOTHING.contains(&other)),
-        };
-        (list, true)
-    }
-
-    /// The buffers of `readv` and `writev`, as far as the stores tell them.
-    fn vector(
-        &self,
-        is_write: bool,
-        call: &OpenCall,
-        mut left: u64,
-        stores: &Stores,
-    ) -> (Vec<(bool, u64, u64, bool)>, bool) {
-        let word = self.word();
-        let [_, Some(list), Some(count), ..] = call.arguments else { return (Vec::new(), false) };
-        let mut ranges = Vec::new();
-        for i in 0..count.min(MOST_BUFFERS) {
-            let at = list.wrapping_add(2 * word * i);
-            let buffer = stores.load(at, word).zip(stores.load(at.wrapping_add(word), word));
-            let Some((address, bytes)) = buffer else { break };
-            let bytes = bytes.min(left);
-            left -= bytes;
-            if bytes > 0 {
-                ranges.push((is_write, address, bytes, false));
-            }
-        }
-        (ranges, left == 0)
+    ) -> (Vec<Range>, bool) {
+        let (isa, arguments, proxied) = (self.isa, call.arguments, call.is_proxied());
+        Returned { isa, name, arguments, result, stores, proxied }.accesses()
     }
 
     /// A call of the host.
@@ -464,72 +384,6 @@ impl Payload {
     }
 }
 
-/// Calls that write to no memory of the program.
-const STORE_NOTHING: [&str; 62] = [
-    "access",
-    "alarm",
-    "arch_prctl",
-    "brk",
-    "chdir",
-    "chmod",
-    "close",
-    "creat",
-    "dup",
-    "dup2",
-    "dup3",
-    "execve",
-    "exit",
-    "exit_group",
-    "faccessat",
-    "fadvise64",
-    "fchdir",
-    "fchmod",
-    "fcntl",
-    "fcntl64",
-    "fdatasync",
-    "flock",
-    "fsync",
-    "ftruncate",
-    "futex",
-    "getegid",
-    "geteuid",
-    "getgid",
-    "getpgrp",
-    "getpid",
-    "getppid",
-    "gettid",
-    "getuid",
-    "getuid32",
-    "kill",
-    "lseek",
-    "madvise",
-    "mkdir",
-    "mkdirat",
-    "mmap",
-    "mmap2",
-    "mprotect",
-    "msync",
-    "munmap",
-    "open",
-    "openat",
-    "rename",
-    "renameat2",
-    "rseq",
-    "sched_yield",
-    "set_robust_list",
-    "set_thread_area",
-    "set_tid_address",
-    "set_tls",
-    "tgkill",
-    "tkill",
-    "truncate",
-    "umask",
-    "unlink",
-    "unlinkat",
-    "cacheflush",
-    "sync",
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -570,7 +424,8 @@ mod tests {
             let arguments = [a, b, c, d, e, None];
             let call =
                 OpenCall { next: 0, callee: Callee::Kernel, number: 0, arguments, answer: None };
-            calls.accesses(name, &call, 0, &Stores::default())
+            let (ranges, known) = calls.accesses(name, &call, Ok(0), &Stores::default());
+            (ranges.into_iter().filter(|(is_write, ..)| *is_write).collect::<Vec<_>>(), known)
         };
         // FUTEX_WAIT, FUTEX_WAKE_OP of a process, FUTEX_LOCK_PI, FUTEX_LOCK_PI2.
         assert_eq!(of("futex", [0x100, 0, 1, 0, 0x200]), (vec![], true));
@@ -583,9 +438,21 @@ mod tests {
             of("arch_prctl", [0x1003, 0x100, 0, 0, 0]),
             (vec![(true, 0x100, 8, true)], true)
         );
-        // F_SETFD, F_GETLK.
+        // F_SETFD, F_GETLK without its hole, and a command that is not known.
         assert_eq!(of("fcntl", [3, 2, 1, 0, 0]), (vec![], true));
-        assert_eq!(of("fcntl", [3, 5, 0x100, 0, 0]), (vec![], false));
+        let lock = vec![(true, 0x100, 4, true), (true, 0x108, 20, true)];
+        assert_eq!(of("fcntl", [3, 5, 0x100, 0, 0]), (lock, true));
+        assert_eq!(of("fcntl", [3, 99, 0x100, 0, 0]), (vec![], false));
+        // TIOCGWINSZ, a request that says its size, and one that does not.
+        assert_eq!(of("ioctl", [0, 0x5413, 0x100, 0, 0]), (vec![(true, 0x100, 8, false)], true));
+        assert_eq!(
+            of("ioctl", [0, 0x8010_6b01, 0x100, 0, 0]),
+            (vec![(true, 0x100, 16, false)], true)
+        );
+        assert_eq!(of("ioctl", [0, 0x9999, 0x100, 0, 0]), (vec![], false));
+        // How long a name is stands in memory.
+        assert_eq!(of("getsockname", [3, 0x100, 0x200, 0, 0]).1, false);
+        assert_eq!(of("getsockname", [3, 0, 0, 0, 0]), (vec![], true));
     }
 
     #[test]

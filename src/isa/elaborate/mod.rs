@@ -28,6 +28,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use step::StepAccesses;
 
+mod call_rules;
 mod calls;
 mod dictionary;
 mod problems;

@@ -556,7 +556,9 @@ fn of_descriptor(name: &str) -> Option<usize> {
         // What it is copied from.
         "sendfile" | "sendfile64" => Some(1),
         "splice" | "tee" | "copy_file_range" => Some(0),
-        "mq_timedreceive" | "mq_timedsend" => Some(0),
+        "mq_timedreceive" | "mq_timedsend" | "mq_timedreceive_time64" | "mq_timedsend_time64" => {
+            Some(0)
+        }
         other => (verb(other) != other).then_some(0),
     }
 }
@@ -566,7 +568,7 @@ fn verb(name: &str) -> &str {
     match name {
         "pread64" | "readv" | "preadv" | "preadv2" => "read",
         "pwrite64" | "writev" | "pwritev" | "pwritev2" => "write",
-        "recvfrom" | "recvmsg" | "recvmmsg" => "recv",
+        "recvfrom" | "recvmsg" | "recvmmsg" | "recvmmsg_time64" => "recv",
         "sendto" | "sendmsg" | "sendmmsg" => "send",
         other => other,
     }

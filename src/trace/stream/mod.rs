@@ -304,6 +304,19 @@ impl Reader<'_> {
     fn say(&mut self, said: Said) {
         match said {
             Said::Claim(claim) => self.sink.claim(claim),
+            Said::Problem(severity, text) if !self.decoder.is_converted() => {
+                self.sink.diagnostic(Diagnostic {
+                    severity,
+                    code: match severity {
+                        Severity::Info => "recorder",
+                        Severity::Warning => "recorder-warning",
+                        Severity::Error => "recorder-error",
+                    },
+                    message: text.into(),
+                    position: String::new(),
+                    remedy: "the recorder said it: bytes that this names may have another writer, or none",
+                });
+            }
             Said::Problem(severity, text) => self.sink.diagnostic(Diagnostic {
                 severity,
                 code: match severity {

@@ -107,6 +107,11 @@ pub struct Decoder {
 }
 
 impl Decoder {
+    /// Whether the stream was converted from a log.
+    pub fn is_converted(&self) -> bool {
+        self.converted
+    }
+
     /// `converted`: from a log.
     pub fn new(isa: Isa, converted: bool) -> Decoder {
         let mut events = Events::new(isa, Common::default());
