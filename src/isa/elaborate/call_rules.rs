@@ -340,7 +340,7 @@ mod tests {
                     None => assert!(matches!(isa, Isa::Aarch64 | Isa::Riscv64), "{name} {number}"),
                     // AArch64 and RISC-V have two names for this one.
                     Some(found) => {
-                        assert_eq!(found.trim_start_matches("new"), name.trim_start_matches("new"))
+                        assert_eq!(found.trim_start_matches("new"), name.trim_start_matches("new"));
                     }
                 }
                 seen += 1;
