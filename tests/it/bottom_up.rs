@@ -56,6 +56,8 @@ fn compare(name: &str, db: &Path) {
                 let key = match key.split_once(" -> ") {
                     Some((_, to)) if to.starts_with(['<', '(']) => continue,
                     Some((from, to)) if from.starts_with('<') => format!("(others) -> {to}"),
+                    // From one pseudo-function to another.
+                    None if key.starts_with("(others) local ") => continue,
                     _ => key,
                 };
                 let sum = known.entry(key).or_insert((0, Some(0)));
