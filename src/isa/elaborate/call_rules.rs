@@ -1,7 +1,7 @@
 //! What system calls read and write, by the rules that the recorder for QEMU has (recorders/stream/system_calls.def), as far as
 //! a log tells: its memory is what the last stores have left there.
 
-use super::calls::Stores;
+use super::stores::Stores;
 use crate::event::Isa;
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;

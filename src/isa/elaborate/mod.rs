@@ -18,7 +18,7 @@ use crate::event::{
 };
 use crate::id::InstructionId;
 use crate::registers::Registers;
-use calls::{Calls, Look, OpenCall, Stores, UNKNOWN_STORES};
+use calls::{Calls, Look, OpenCall, UNKNOWN_STORES};
 use dictionary::{Dictionary, KnownInstruction};
 use problems::{NOT_TOLD_APART, ProblemCounts, UNDEFINED, UNKNOWN_CONDITION};
 use processors::Processors;
@@ -27,6 +27,7 @@ use run::{OpenRun, Place, RunNumber, Runs};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use step::StepAccesses;
+use stores::Stores;
 
 mod call_rules;
 mod calls;
@@ -36,6 +37,7 @@ mod processors;
 mod register_values;
 mod run;
 mod step;
+mod stores;
 #[cfg(test)]
 mod tests;
 
