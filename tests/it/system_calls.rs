@@ -7,7 +7,7 @@ use crate::stream::{compile, recorder};
 use crate::told::run;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// What the kernel shows of a call by tests/programs/kernel.c.
 #[derive(Default)]
@@ -158,6 +158,24 @@ fn wrong_reads(
     (wrong, measured)
 }
 
+/// Where what was told is other than what the program saw of writes when it was recorded, and of reads when it was not; and of
+/// how many reads that is known.
+fn wrong(
+    [recorded, native]: [&Output; 2],
+    told: &BTreeMap<u64, Vec<[BTreeSet<u64>; 2]>>,
+    writes_but: &[&str],
+    reads_but: &[&str],
+) -> (Vec<String>, usize) {
+    let text = String::from_utf8_lossy(&recorded.stdout);
+    let shown = shown(&text);
+    assert!(shown.len() > 350, "{}", shown.len());
+    let mut wrong = wrong_writes(&text, &shown, told, writes_but);
+    let reads = String::from_utf8_lossy(&native.stdout);
+    let (of_reads, measured) = wrong_reads(&reads, &shown, told, reads_but);
+    wrong.extend(of_reads);
+    (wrong, measured)
+}
+
 /// The result of a call that the system does not have.
 const ENOSYS: &str = ": -38";
 
@@ -208,13 +226,7 @@ fn what_the_kernel_reads_and_writes() {
     let output = run(&recorder, &[&to], &[utf8(&program), &folder(&scratch, "record")]);
     assert!(output.status.success(), "{}", said(&output));
     let told = told_of_calls(&events(&stream), 0x79, 0xf);
-    let text = String::from_utf8_lossy(&output.stdout);
-    let shown = shown(&text);
-    assert!(shown.len() > 350, "{}", shown.len());
-    let mut wrong = wrong_writes(&text, &shown, &told, &OTHERWISE);
-    let reads = String::from_utf8_lossy(&native.stdout);
-    let (of_reads, measured) = wrong_reads(&reads, &shown, &told, &READ_OTHERWISE);
-    wrong.extend(of_reads);
+    let (wrong, measured) = wrong([&output, &native], &told, &OTHERWISE, &READ_OTHERWISE);
     assert!(measured > 90, "{measured}");
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
@@ -269,13 +281,7 @@ fn what_qemu_reads_and_writes() {
         let native = run(&[], "native", &[&["reads"], &WITHOUT[..]].concat());
         assert!(native.status.success(), "{emulator}: {}", said(&native));
         let told = told_of_calls(&events(&stream), getpgid, sigreturn);
-        let text = String::from_utf8_lossy(&output.stdout);
-        let shown = shown(&text);
-        assert!(shown.len() > 350, "{}", shown.len());
-        let mut wrong = wrong_writes(&text, &shown, &told, &OTHERWISE);
-        let reads = String::from_utf8_lossy(&native.stdout);
-        let (of_reads, measured) = wrong_reads(&reads, &shown, &told, &but);
-        wrong.extend(of_reads);
+        let (wrong, measured) = wrong([&output, &native], &told, &OTHERWISE, &but);
         assert!(measured > 80, "{measured}");
         assert!(wrong.is_empty(), "{emulator}: {wrong:#?}");
     }

@@ -304,30 +304,29 @@ impl Reader<'_> {
     fn say(&mut self, said: Said) {
         match said {
             Said::Claim(claim) => self.sink.claim(claim),
-            Said::Problem(severity, text) if !self.decoder.is_converted() => {
-                self.sink.diagnostic(Diagnostic {
-                    severity,
-                    code: match severity {
-                        Severity::Info => "recorder",
-                        Severity::Warning => "recorder-warning",
-                        Severity::Error => "recorder-error",
-                    },
-                    message: text.into(),
-                    position: String::new(),
-                    remedy: "the recorder said it: bytes that this names may have another writer, or none",
-                });
+            Said::Problem(severity, text) => {
+                let converted = self.decoder.is_converted();
+                let code = match (severity, converted) {
+                    (Severity::Info, false) => "recorder",
+                    (Severity::Warning, false) => "recorder-warning",
+                    (Severity::Error, false) => "recorder-error",
+                    (Severity::Info, true) => "converted",
+                    (Severity::Warning, true) => "converted-warning",
+                    (Severity::Error, true) => "converted-error",
+                };
+                let (message, remedy) = match converted {
+                    false => (
+                        text.into(),
+                        "the recorder said it: bytes that this names may have another writer, or none",
+                    ),
+                    true => (
+                        format!("the log that this was converted from: {text}"),
+                        "`addfg convert` said what to do",
+                    ),
+                };
+                let position = String::new();
+                self.sink.diagnostic(Diagnostic { severity, code, message, position, remedy });
             }
-            Said::Problem(severity, text) => self.sink.diagnostic(Diagnostic {
-                severity,
-                code: match severity {
-                    Severity::Info => "converted",
-                    Severity::Warning => "converted-warning",
-                    Severity::Error => "converted-error",
-                },
-                message: format!("the log that this was converted from: {text}"),
-                position: String::new(),
-                remedy: "`addfg convert` said what to do",
-            }),
         }
     }
 
