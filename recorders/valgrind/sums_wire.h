@@ -92,6 +92,22 @@ static Bool was_asked(void)
     return True;
 }
 
+/* Times to look for an answer before it is waited for: longer than most answers take. */
+#define LOOKS 1000
+
+/* Reads what has come, or waits for it. To fall asleep and to be woken costs more than most answers. */
+static Int hear_some(UChar *to, UInt room)
+{
+    for (UInt i = 0; i < LOOKS; i++) {
+        SysRes r = VG_(do_syscall)(__NR_recvfrom, sums_fd, (RegWord)(Addr)to, room, DONT_WAIT, 0, 0, 0, 0);
+        if (!sr_isError(r)) return sr_Res(r);
+        if (sr_Err(r) != VKI_EAGAIN) break;
+        /* addfg may have no other processor than this one. */
+        VG_(do_syscall)(__NR_sched_yield, 0, 0, 0, 0, 0, 0, 0, 0);
+    }
+    return VG_(read)(sums_fd, to, room);
+}
+
 /* The answer to what was said last. */
 static Bool hear(void)
 {
@@ -100,7 +116,7 @@ static Bool hear(void)
     if (!summing) return False;
     if (!heard) heard = VG_(malloc)("addfg.heard", (heard_room = 1 << 16) + 4);
     /* Mostly all of it comes at once: its length, then it. */
-    Int n = VG_(read)(sums_fd, heard, heard_room);
+    Int n = hear_some(heard, heard_room);
     if (n <= 0 && n != -VKI_EINTR) {
         hear_nothing();
         return False;

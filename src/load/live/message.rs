@@ -1,6 +1,9 @@
 //! What a recorder that sums and addfg say to each other, as bytes: numbers of 4 and 8 bytes with the little end first.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 /// A message is no longer than that.
 const MOST: u32 = 1 << 26;
@@ -32,6 +35,44 @@ impl Kind {
         use Kind::{Code, End, Event, Map, Problem, Rows, Snapshot, Source, Unmap};
         let all = [Map, Unmap, Code, Rows, Problem, End, Event, Source, Snapshot];
         all.get(number.checked_sub(1)? as usize).copied()
+    }
+}
+
+/// How long is looked for a message before it is waited for: a recorder that translates much asks again after less.
+const LOOKING: Duration = Duration::from_micros(300);
+
+/// The recorder's end of the socket. To fall asleep and to be woken costs more than most answers, so it looks for some
+/// time whether something has come.
+pub struct Wire(UnixStream);
+
+impl Wire {
+    pub fn new(stream: UnixStream) -> BufReader<Wire> {
+        BufReader::with_capacity(1 << 16, Wire(stream))
+    }
+
+    /// What is there now.
+    fn look(&self, into: &mut [u8]) -> io::Result<usize> {
+        let to = into.as_mut_ptr().cast();
+        // SAFETY: the memory is ours, and as long as is said.
+        let n = unsafe { libc::recv(self.0.as_raw_fd(), to, into.len(), libc::MSG_DONTWAIT) };
+        usize::try_from(n).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let begun = Instant::now();
+        loop {
+            match self.look(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+            if begun.elapsed() > LOOKING {
+                return self.0.read(into);
+            }
+            // The recorder may have no other processor than this one.
+            std::thread::yield_now();
+        }
     }
 }
 

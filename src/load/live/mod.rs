@@ -10,7 +10,7 @@ mod rows;
 use super::{BuildError, Options, Report};
 use crate::event::Isa;
 pub use asked::{Asked, Purpose};
-use message::{Answer, Kind, Numbers};
+use message::{Answer, Kind, Numbers, Wire};
 use planner::Planner;
 use rows::Rows;
 pub use rows::{FlowEnd, FlowSums, FunctionSums, LiveSums};
@@ -95,11 +95,12 @@ pub fn serve(
     mut wanted: Wanted,
     ended: &Receiver<ExitStatus>,
 ) -> io::Result<LiveSums> {
+    let mut wire = Wire::new(stream.try_clone()?);
     let (mut planner, mut answer) = (Planner::new(isa), Answer::default());
     let (mut rows, mut payload, mut snapshots) = (Rows::default(), Vec::new(), 0);
     // Those before an `exec`, until something is said behind it: then it failed.
     let mut before_exec = None;
-    while let Some(kind) = living(message::read(&mut stream, &mut payload))?.flatten() {
+    while let Some(kind) = living(message::read(&mut wire, &mut payload))?.flatten() {
         let mut numbers = Numbers(&payload);
         before_exec = None;
         match kind {
