@@ -193,9 +193,9 @@ static void sums_kernel(Bool is_write, Addr a, ULong bytes, Bool structure)
     say_end(SAY_SOURCE);
     if (!hear()) return;
     UInt source = hear4();
-    if (source >= 255) {
-        problem(TOO_MANY_FUNCTIONS);
-        source = 254;
+    if (source >= KERNEL_NAMES) {
+        problem(TOO_MANY_NAMES);
+        source = KERNEL_NAMES - 1;
     }
     if (source >= kernel_sources) kernel_sources = source + 1;
     if (is_write) return cells_write(a, bytes, KERNEL_CELL - source);

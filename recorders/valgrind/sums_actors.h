@@ -32,7 +32,7 @@ static Actor **actors;
 static UInt actor_count = 1, actor_room;
 
 /* Numbers of the kernel are behind them. */
-#define NUMBERS (KERNEL_CELL - 256)
+#define NUMBERS (KERNEL_CELL - KERNEL_NAMES)
 static Actor *numbered[NUMBERS];
 static UShort free_number[NUMBERS];
 /* Numbers that there are (fewer in tests), that have been given, and that were given back. */

@@ -13,6 +13,7 @@ typedef UShort Cell;
 #define CELL_SAVE 0x8000
 /* What the kernel wrote has numbers downwards from here, by what it is named by; functions have numbers below. */
 #define KERNEL_CELL 16382
+#define KERNEL_NAMES 2047
 static UInt kernel_sources;
 
 /* Bytes of a store into whose middle another one went: who wrote them is with the number that the second mapping has. */

@@ -28,6 +28,7 @@ pub mod live_in;
 mod memory;
 #[cfg(test)]
 mod nested;
+mod noted;
 pub mod operation;
 mod operations;
 pub mod origin;

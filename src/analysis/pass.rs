@@ -7,6 +7,7 @@ use super::block::Prepared;
 use super::call_end::CallEnd;
 use super::data::{Activation, Data, Thread};
 use super::interleaving::Interleaving;
+use super::noted::Noted;
 use super::operations::{Machine, RunValues};
 use super::place::SectionRange;
 use super::shadow::Registers;
@@ -67,6 +68,8 @@ pub struct Pass<C, O> {
     /// Sections of mappings that are to be pushed, in their order.
     to_place: VecDeque<Vec<SectionRange>>,
     pub interleaving: Interleaving,
+    /// By block.
+    noted: Vec<Noted>,
 }
 
 /// The rest of a batch's columns.
@@ -128,6 +131,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             signals: 0,
             interleaving: Interleaving::default(),
             to_place: VecDeque::new(),
+            noted: Vec::new(),
         }
     }
 
@@ -367,6 +371,35 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 self.join(found.unit, batch.block[i]);
             }
         }
+    }
+
+    /// Takes the runs of a batch instead of [`Pass::push`], and its events. What the pass gives at its end of calls and of
+    /// data is then that of the runs that were pushed; steps, executions, regions and threads are those of all.
+    pub fn note(&mut self, batch: &RunBatch) {
+        self.noted.resize_with(self.blocks.len(), Noted::default);
+        let mut addresses = &batch.addresses[..];
+        let mut events = batch.events.iter().peekable();
+        for (i, &number) in batch.block.iter().enumerate() {
+            while let Some((_, event)) = events.next_if(|(at, _)| *at as usize <= i) {
+                event.tell(self);
+            }
+            let thread = batch.thread.get(i).map_or(0, |thread| *thread as usize);
+            if thread >= self.machine.threads.len() {
+                self.add_threads(thread);
+            }
+            let (block, def) = (&self.blocks[number as usize], &self.defs[number as usize]);
+            let memory = &mut self.machine.data.memory;
+            let here = memory.take_addresses(&mut addresses, block.mem as usize);
+            self.noted[number as usize].run(memory, here, (def, &self.insns));
+            self.machine.threads[thread].steps += u64::from(block.steps);
+            self.seq += u64::from(block.steps);
+        }
+        events.for_each(|(_, event)| event.tell(self));
+    }
+
+    /// How often a block ran in what was noted.
+    pub(super) fn noted_runs(&self, block: usize) -> u64 {
+        self.noted.get(block).map_or(0, |noted| noted.runs)
     }
 
     /// Makes the threads up to this one.

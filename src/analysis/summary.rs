@@ -216,7 +216,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 
     /// Executions of each block.
     pub fn block_counts(&self) -> Vec<u64> {
-        let mut counts: Vec<u64> = self.blocks.iter().map(|b| b.count()).collect();
+        let blocks = self.blocks.iter().enumerate();
+        let mut counts: Vec<u64> = blocks.map(|(i, b)| b.count() + self.noted_runs(i)).collect();
         for (members, superblock) in self.superblocks.iter() {
             members.iter().for_each(|&m| counts[m as usize] += superblock.count());
         }

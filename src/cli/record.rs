@@ -6,19 +6,22 @@ use super::signals;
 use super::sums;
 use crate::diagnostics::Severity;
 use crate::load::live::Database;
-use crate::load::{self, Detail, ElfInput};
+use crate::load::{self, BuildError, Detail, ElfInput, Progressed, WaitForSums};
 use crate::record::recorder::Recorder;
 use crate::record::{self, Finished, Kept, Part, Plan, Processes, Recording, Sums};
+use crate::trace::input::Input;
 use anyhow::Context;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Options that mean nothing, or something else, where sums are all that is recorded.
-const NEEDS_STEPS: [&str; 16] = [
+const NEEDS_STEPS: [&str; 17] = [
+    "summed",
     "check_sums",
     "keep",
     "follow",
@@ -35,6 +38,12 @@ const NEEDS_STEPS: [&str; 16] = [
     "memory",
     "memory_map",
     "prepare",
+];
+
+/// Options that mean nothing where the recorder adds up data flow itself.
+const NEEDS_PASS: [&str; 13] = [
+    "sums", "follow", "from", "until", "marked", "qemu", "elf", "detail", "saves", "through",
+    "device", "svd", "memory",
 ];
 
 /// Runs a program under addfg's recorder and builds its database meanwhile
@@ -86,6 +95,12 @@ pub struct Args {
     /// snapshot: of app.duckdb it is app.1.duckdb, app.2.duckdb and so on.
     #[arg(long, conflicts_with_all = NEEDS_STEPS)]
     no_steps: bool,
+    /// Add up data flow while the program runs, and record its steps, too
+    ///
+    /// The database of a run of more than 5 million steps is then made without going through the recording: sooner
+    /// where three processors are free, or the run is long. It does not tell which bytes were written for nothing.
+    #[arg(long, conflicts_with_all = NEEDS_PASS, conflicts_with = "memory_map", hide_short_help = true)]
+    summed: bool,
     /// With --no-steps: leave out unique bytes and addresses, a third to a half of the time
     #[arg(long, requires = "no_steps", hide_short_help = true)]
     no_unique: bool,
@@ -151,8 +166,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         },
         sums: match args.sums {
             _ if args.no_steps => Sums::Only,
+            Some(_) => Sums::Compared,
+            None if args.summed => Sums::Beside,
             None => Sums::No,
-            Some(_) => Sums::Beside,
         },
         no_unique: args.no_unique,
         at_markers: args.at_markers,
@@ -172,18 +188,36 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         };
         return sums::only(&recorder, &plan, only);
     }
-    let (recording, input) = Recording::start(&recorder, plan)?;
+    let (mut recording, input) = Recording::start(&recorder, plan)?;
     signals::hand_on(recording.program());
     let (began, mut bytes) = (Instant::now(), 0);
     let bar = bar(quiet);
-    let built = load::load_inputs(&options, vec![input], &mut |so_far| {
+    let mut progress = |so_far: Progressed| {
         bytes = so_far.bytes;
         bar.set_message(pace(so_far.steps, bytes, began.elapsed()));
         false
-    });
-    bar.finish_and_clear();
-    let Finished { status, said, sums, left } = recording.finish(quiet, built.is_ok())?;
+    };
+    let mut wait = || recording.sums().ok().flatten()?.run;
+    let sums: Option<WaitForSums> = if args.summed { Some(&mut wait) } else { None };
+    let name = input.name().to_owned();
+    let mut built = load::load_recorded(&options, vec![input], &mut progress, sums);
+    let Finished { status, said, sums, mut left } = recording.finish(quiet, built.is_ok())?;
     said.iter().for_each(|line| say!("{line}"));
+    if let (Err(BuildError::RecorderSums(why)), Some(kept)) =
+        (&built, args.keep.as_ref().or(left.as_ref()))
+    {
+        say!("addfg: the recorder's sums are not exact ({why}): the recording is gone through");
+        let file = File::open(kept).with_context(|| kept.display().to_string())?;
+        let input = Input::from_reader(&name, Box::new(file))?;
+        built = load::load_inputs(&options, vec![input], &mut progress);
+        if built.is_ok()
+            && let Some(done) = left.take()
+        {
+            // It may stay: it is said at the next recording, then.
+            let _ = std::fs::remove_file(done);
+        }
+    }
+    bar.finish_and_clear();
     if let Some(left) = left {
         let (left, db) = (left.display(), output.display());
         say!(
@@ -192,8 +226,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let report = built?;
     let mut differs = false;
-    if let (Some(path), Some(sums)) = (&args.sums, sums) {
-        let sums = sums.context("what the recorder adds up")?;
+    if let (Some(path), Some(taken)) = (&args.sums, sums) {
+        let sums = taken.context("what the recorder adds up")?.sums;
         sums::write(path, &sums)?;
         sums::say_inexact(&sums);
         differs = args.check_sums && sums::check(&output, &sums)?;

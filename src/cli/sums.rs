@@ -3,7 +3,9 @@
 use super::say::say;
 use super::screen::Screen;
 use super::signals;
-use crate::load::live::{Asked, Database, FlowSums, FunctionSums, LiveSums, Purpose, Told, Wanted};
+use crate::load::live::{
+    Asked, Database, FlowSums, FunctionSums, Given, LiveSums, Purpose, Told, Wanted,
+};
 use crate::query;
 use crate::record::recorder::Recorder;
 use crate::record::{self, Finished, Plan, Recording};
@@ -51,7 +53,7 @@ pub fn only(recorder: &Recorder, plan: &Plan, only: Only) -> anyhow::Result<Exit
     let wanted = Wanted {
         database: Some(database),
         asked: asked.clone(),
-        contexts: false,
+        given: if text.is_some() { Given::Named } else { Given::Nothing },
         told: Box::new(told),
     };
     let recording = Recording::start_sums(recorder, plan, wanted)?;
@@ -62,6 +64,7 @@ pub fn only(recorder: &Recorder, plan: &Plan, only: Only) -> anyhow::Result<Exit
     let Finished { status, said, sums, .. } = recording.finish(quiet, true)?;
     said.iter().for_each(|line| say!("{line}"));
     let sums = sums.context("the recorder takes no sums")?.context("what the recorder adds up")?;
+    let sums = sums.sums;
     if let Some(text) = text {
         write(text, &sums)?;
     }

@@ -34,6 +34,8 @@ pub enum BuildError {
     NoFunction(&'static str, String),
     #[error("format {0} has no steps that could be added up without a database: build one")]
     NoSums(&'static str),
+    #[error("the recorder's sums are not exact ({0}): record without --summed")]
+    RecorderSums(String),
     #[error("{0} and {1} are not traces of the same run: build a database of each")]
     MixedFormats(String, String),
     #[error(

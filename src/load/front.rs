@@ -35,6 +35,8 @@ pub struct Target<'a> {
     pub placed: Vec<Vec<SectionRange>>,
     /// Of the processes before.
     pub first_stack_pointers: Vec<Option<u64>>,
+    /// Somebody else has the sums of the runs.
+    pub noting: bool,
 }
 
 impl<'a> Target<'a> {
@@ -51,6 +53,7 @@ impl<'a> Target<'a> {
             mapped: FxHashMap::default(),
             placed: Vec::new(),
             first_stack_pointers: Vec::new(),
+            noting: false,
         }
     }
 
@@ -61,7 +64,10 @@ impl<'a> Target<'a> {
 
     fn push(&mut self, batch: RunBatch) {
         let seq = self.pass.next_seq();
-        self.pass.push(&batch);
+        match self.noting {
+            true => self.pass.note(&batch),
+            false => self.pass.push(&batch),
+        }
         if let Some(rows) = &mut self.rows {
             let pass = &self.pass;
             let with_registers = !batch.register_values.is_empty() || !batch.values.is_empty();

@@ -65,6 +65,7 @@ pub use error::BuildError;
 pub use limit::Limit;
 pub use names::FunctionNames;
 pub use options::{Detail, ElfInput, Options, Progressed, ROWS_STEPS, Report};
+pub use steps::WaitForSums;
 pub use summed::{Summed, SummedFunction};
 pub use tables::{Load, TableLoader};
 
@@ -111,8 +112,22 @@ pub fn load_inputs(
     inputs: Vec<Input>,
     progress: &mut dyn FnMut(Progressed) -> bool,
 ) -> Result<Report, BuildError> {
+    load_recorded(options, inputs, progress, None)
+}
+
+/// The same, where a recorder adds up data flow itself. `sums` waits for that, and is asked at the end of a run of more than
+/// [`ROWS_STEPS`] steps if the options name no detail.
+///
+/// # Errors
+/// [`BuildError::RecorderSums`]: those are not exact. Then the traces have to be gone through.
+pub fn load_recorded(
+    options: &Options,
+    inputs: Vec<Input>,
+    progress: &mut dyn FnMut(Progressed) -> bool,
+    sums: Option<WaitForSums>,
+) -> Result<Report, BuildError> {
     match sorted(options, inputs)? {
-        (images, Sorted::Steps(stepped)) => steps::build(options, images, stepped, progress),
+        (images, Sorted::Steps(stepped)) => steps::build(options, images, stepped, progress, sums),
         (images, Sorted::Tables(inputs, loader)) => {
             let detail = options.detail.or(Some(Detail::Pairs));
             let options = &Options { detail, ..options.clone() };

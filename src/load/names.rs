@@ -120,6 +120,28 @@ impl FunctionNames {
         self.other(Known::Pseudo(name))
     }
 
+    /// The functions of another list, by their places there, as this one has them. `image`: the image of this list that
+    /// one of the other's is.
+    pub fn counterparts(
+        &self,
+        others: &FunctionNames,
+        image: impl Fn(usize) -> Option<usize>,
+    ) -> Vec<Option<FunctionId>> {
+        let own = |known: &Known| {
+            let known = match known {
+                Known::Symbol(at) => {
+                    let at = FunctionRef { image: image(at.image)?, ..*at };
+                    return self.symbols.get(&at).copied();
+                }
+                Known::Unknown(Some(at)) => Known::Unknown(Some(image(*at)?)),
+                Known::Place(at, address) => Known::Place(image(*at)?, *address),
+                other => other.clone(),
+            };
+            self.others.get(&known).copied()
+        };
+        others.rows.iter().map(own).collect()
+    }
+
     /// What a function is shown as, and where it begins, if that is known.
     pub fn shown(&self, space: &AddressSpace, function: FunctionId) -> (String, Option<u64>) {
         let Some(known) = self.rows.get(function.index()) else { return Default::default() };

@@ -106,7 +106,11 @@ pub fn make(connection: &Connection) -> Result<(), BuildError> {
 }
 
 /// What is to be stored of the chunks of a run.
-pub struct States(Vec<Found>);
+pub struct States {
+    chunks: Vec<Found>,
+    /// By function: bytes that it wrote for nothing.
+    dead: Vec<u64>,
+}
 
 impl States {
     /// Stores them in a database that is open to be written.
@@ -115,7 +119,7 @@ impl States {
     /// Where it cannot be; then it is as it was.
     pub fn store(&self, connection: &Connection) -> Result<(), BuildError> {
         connection.execute_batch("BEGIN; DELETE FROM run_state;")?;
-        let done = self.fill(connection);
+        let done = self.fill(connection).and_then(|()| self.tell_dead(connection));
         let end = if done.is_ok() { "COMMIT; CHECKPOINT;" } else { "ROLLBACK;" };
         let ended = connection.execute_batch(end);
         done?;
@@ -128,9 +132,19 @@ impl States {
     /// Where it takes none.
     pub fn fill<'c>(&self, into: impl Into<Destination<'c>>) -> Result<(), StoreError> {
         let rows = Part::ALL.into_iter().flat_map(|part| {
-            self.0.iter().flat_map(move |found| part.rows(found.first, found.part(part)))
+            self.chunks.iter().flat_map(move |found| part.rows(found.first, found.part(part)))
         });
         fill(into, rows)
+    }
+
+    /// Tells which bytes were written for nothing, where the recorder of the sums did not.
+    fn tell_dead(&self, connection: &Connection) -> Result<(), StoreError> {
+        let sql = "UPDATE function_profile SET dead_bytes = ? WHERE function_id = ? AND dead_bytes IS NULL";
+        let mut statement = connection.prepare(sql)?;
+        for (function, bytes) in self.dead.iter().enumerate() {
+            statement.execute([*bytes, FunctionId::at(function).get().into()])?;
+        }
+        Ok(())
     }
 }
 
@@ -205,7 +219,7 @@ pub fn find(connection: &Connection) -> Result<States, BuildError> {
         output.read_in(last);
     }
     (output.calls, output.intervals, output.seq) = (u32::MAX, u32::MAX, u64::MAX);
-    replayed.pass.finish();
+    let summary = replayed.pass.finish();
     ends.push(std::mem::take(&mut replayed.pass.output().ended));
     // What is read of before, and known later.
     for late in ends.iter().flat_map(|ended| &ended.late) {
@@ -221,7 +235,8 @@ pub fn find(connection: &Connection) -> Result<States, BuildError> {
     });
     let found = found.collect::<Result<Vec<_>, StoreError>>()?;
     packed::tell(steps, steps);
-    Ok(States(found))
+    let dead = summary.functions.iter().map(|function| function.dead_bytes).collect();
+    Ok(States { chunks: found, dead })
 }
 
 fn io(source: std::io::Error) -> StoreError {

@@ -9,6 +9,7 @@ use super::finish::{End, Packed};
 use super::front::{Front, GivenRanges, Target};
 use super::intake::{Intake, Progress, Records};
 use super::limit::{self, Limit};
+use super::live::RunSums;
 use super::packed::{self, Wanted};
 use super::pass::{BuildPass, Send, processor};
 use super::placing;
@@ -34,19 +35,24 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc;
 
-/// Builds a database from traces whose records are steps or runs.
+/// Waits for what the recorder of the traces has added up, and gives it if there is something.
+pub type WaitForSums<'a> = &'a mut dyn FnMut() -> Option<RunSums>;
+
+/// Builds a database from traces whose records are steps or runs. `sums` are those of a run of which only sums are kept.
 pub fn build(
     options: &Options,
     images: Vec<(Image, Option<u64>)>,
     inputs: Vec<(Input, &'static dyn StepFormat)>,
     progress: Progress,
+    sums: Option<WaitForSums>,
 ) -> Result<Report, BuildError> {
     let mut writer = None;
     // Only when it is known that there is something to write.
-    let passed = pass(options, images, inputs, progress, || {
+    let rows = || {
         let made = writer.insert(Writer::create(&options.output, options.force)?);
         Ok(made.sender().ok_or(StoreError::Stopped)?)
-    })?;
+    };
+    let passed = pass(options, images, inputs, progress, rows, sums)?;
     let mut writer = writer.ok_or(StoreError::Stopped)?;
     // With the pass all senders went, so that the writer ends.
     let connection = writer.join()?;
@@ -75,7 +81,7 @@ pub fn build(
         isa: *isa,
         threads: passed.threads,
         low: passed.low,
-        dead: true,
+        dead: !passed.noted,
         unique: true,
         packed,
     };
@@ -121,17 +127,21 @@ pub(super) struct Passed {
     threads: bool,
     /// The run is kept.
     low: bool,
+    /// The sums are the recorder's.
+    noted: bool,
     pub witnesses: Vec<Witness>,
 }
 
 /// Goes over the traces once. Rows go to what `rows` gives, which is asked for when the traces have
-/// been found to be of these programs; nobody needs to take them.
+/// been found to be of these programs; nobody needs to take them. `sums`: the recorder's, which are asked for at the end
+/// of a run of which rows are not made.
 pub(super) fn pass(
     options: &Options,
     images: Vec<(Image, Option<u64>)>,
     mut inputs: Vec<(Input, &'static dyn StepFormat)>,
     progress: Progress,
     rows: impl FnOnce() -> Result<mpsc::SyncSender<Batch>, BuildError>,
+    mut sums: Option<WaitForSums>,
 ) -> Result<Passed, BuildError> {
     let witnesses: Vec<_> = inputs.iter_mut().filter_map(|(i, _)| i.witness()).collect();
     let isa = images.first().map(|(image, _)| image.isa);
@@ -160,6 +170,7 @@ pub(super) fn pass(
     }
     while let Some(records) = intake.next()? {
         take(records, &mut front, &mut target, &mut intake);
+        target.noting |= sums.is_some() && !options.makes_rows(target.pass.next_seq() - 1);
     }
     front.release(&mut target);
     for image in front.maps.unmapped() {
@@ -169,11 +180,18 @@ pub(super) fn pass(
         intake.diagnostics.add_counted(diagnostic, count);
     }
     traces.iter_mut().zip(&intake.carries).for_each(|(trace, carries)| trace.carries = *carries);
-    let Target { mut pass, rows, packed, events, mapped, placed, mut first_stack_pointers } =
+    let Target { mut pass, rows, packed, events, mapped, placed, mut first_stack_pointers, noting } =
         target;
     first_stack_pointers.push(pass.first_stack_pointer());
     let low = rows.is_some() || packed.is_some();
-    let summary = pass.finish();
+    let mut summary = pass.finish();
+    if let Some(wait) = sums.as_mut().filter(|_| noting) {
+        let sums = wait().ok_or(BuildError::RecorderSums("there are none".to_owned()))?;
+        sums.diagnostic().into_iter().for_each(|d| intake.diagnostics.add(d));
+        let (space, sections) = (space.borrow(), &front.maps.sections);
+        let whole = |of| sums.of_database(&space, &pass.code.names, sections, of);
+        summary = whole(summary).map_err(BuildError::RecorderSums)?;
+    }
     let counts = pass.block_counts();
     pass.output().finish();
     packed.map_or(Ok(()), PackedRuns::finish)?;
@@ -202,6 +220,7 @@ pub(super) fn pass(
         mapped,
         threads: intake.carries.iter().any(|c| c.threads),
         low,
+        noted: noting,
         witnesses,
         traces,
     };

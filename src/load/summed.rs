@@ -46,7 +46,8 @@ pub fn sum(
 ) -> Result<Summed, BuildError> {
     let options = Options { detail: Some(Detail::Summary), steps: false, ..options.clone() };
     // Nobody takes rows.
-    let passed = steps::pass(&options, images, inputs, progress, || Ok(mpsc::sync_channel(1).0))?;
+    let rows = || Ok(mpsc::sync_channel(1).0);
+    let passed = steps::pass(&options, images, inputs, progress, rows, None)?;
     passed.witnesses.iter().try_for_each(Witness::check)?;
     Ok(summed(passed))
 }

@@ -14,7 +14,7 @@ mod said;
 mod stream_copy;
 
 use crate::event::Isa;
-use crate::load::live::{self, LiveSums, Wanted};
+use crate::load::live::{self, Given, Taken, Wanted};
 use crate::trace::TraceError;
 use crate::trace::input::Input;
 use emulator::Emulator;
@@ -77,8 +77,10 @@ const WITHOUT_ZVA: &str = "glibc.cpu.name=emag";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sums {
     No,
-    /// Beside its stream.
+    /// Beside its stream, for the database of the stream.
     Beside,
+    /// Beside its stream, to be told as text and to be compared.
+    Compared,
     /// The stream has no steps.
     Only,
 }
@@ -115,6 +117,8 @@ pub struct Recording {
     /// None: the recorder has no messages of its own, or they go to standard error.
     said: Option<Said>,
     sums: Option<Taker>,
+    /// How it did, if it was waited for.
+    status: Option<ExitStatus>,
 }
 
 /// How a recorded program ended.
@@ -123,7 +127,7 @@ pub struct Finished {
     /// What the recorder said.
     pub said: Vec<String>,
     /// What the recorder has added up, if it was to.
-    pub sums: Option<io::Result<LiveSums>>,
+    pub sums: Option<io::Result<Taken>>,
     /// The stream, kept because there is no database of it.
     pub left: Option<PathBuf>,
 }
@@ -141,9 +145,10 @@ impl Recording {
         };
         let said = matches!(recorder, Recorder::Valgrind { .. }).then(Said::new).flatten();
         let ends = (folder.as_ref(), said.as_ref());
-        let spawned = recorder.spawn_with(&plan, writer, ends, unasked());
+        let spawned = recorder.spawn_with(&plan, writer, ends, unasked(plan.sums));
         let (child, sums) = spawned.map_err(start)?;
-        let mut recording = Recording { child, ended: None, keeper: None, said, sums };
+        let mut recording =
+            Recording { child, ended: None, keeper: None, said, sums, status: None };
         let stream: Box<dyn Read + Send> = match folder {
             None => Box::new(stream),
             Some(folder) => {
@@ -193,16 +198,34 @@ impl Recording {
             let _ = io::copy(&mut stream, &mut io::sink());
         };
         std::thread::Builder::new().spawn(forget).map_err(start)?;
-        Ok(Recording { child, ended: None, keeper: None, said, sums })
+        Ok(Recording { child, ended: None, keeper: None, said, sums, status: None })
+    }
+
+    /// Waits for the program to end.
+    fn wait(&mut self) -> Result<ExitStatus, RecordError> {
+        if let Some(status) = self.status {
+            return Ok(status);
+        }
+        let failed = |error| RecordError::Io { path: "the recording".into(), error };
+        let ended = self.ended.take().and_then(|ended| ended.recv().ok());
+        let status = ended.map_or_else(|| self.child.wait(), Ok).map_err(failed)?;
+        self.status = Some(status);
+        Ok(status)
+    }
+
+    /// Waits for the program to end, and gives what the recorder has added up, if it was to.
+    pub fn sums(&mut self) -> Result<Option<Taken>, RecordError> {
+        let status = self.wait()?;
+        let failed = |error| RecordError::Io { path: "what the recorder adds up".into(), error };
+        let taken = self.sums.take().map(|sums| sums.finish(status));
+        taken.transpose().map_err(failed)
     }
 
     /// Waits for the program to end. Gives what the recorder said, too; `quiet`: only what explains a
     /// failure. `made`: whether there is a database of the stream.
     pub fn finish(mut self, quiet: bool, made: bool) -> Result<Finished, RecordError> {
         let kept = self.keeper.take().map_or(Ok(None), |keeper| keeper.finish(made));
-        let failed = |error| RecordError::Io { path: "the recording".into(), error };
-        let ended = self.ended.take().and_then(|ended| ended.recv().ok());
-        let status = ended.map_or_else(|| self.child.wait(), Ok).map_err(failed)?;
+        let status = self.wait()?;
         let left = kept?;
         let said = self.said.take().map_or_else(Vec::new, |said| said.lines(quiet));
         let sums = self.sums.take().map(|sums| sums.finish(status));
@@ -227,18 +250,19 @@ struct Ends<'a> {
 }
 
 /// The sums are given at the end only.
-fn unasked() -> Wanted {
-    Wanted { database: None, asked: Arc::default(), contexts: true, told: Box::new(|_| ()) }
+fn unasked(sums: Sums) -> Wanted {
+    let given = if sums == Sums::Compared { Given::ByContext } else { Given::Run };
+    Wanted { database: None, asked: Arc::default(), given, told: Box::new(|_| ()) }
 }
 
 /// The thread that takes the sums, and waits for how the program ended.
 struct Taker {
-    thread: JoinHandle<io::Result<LiveSums>>,
+    thread: JoinHandle<io::Result<Taken>>,
     ended: mpsc::Sender<ExitStatus>,
 }
 
 impl Taker {
-    fn finish(self, status: ExitStatus) -> io::Result<LiveSums> {
+    fn finish(self, status: ExitStatus) -> io::Result<Taken> {
         // If it has failed nobody hears it.
         let _ = self.ended.send(status);
         let stopped = || io::Error::other("the thread that takes the sums stopped");

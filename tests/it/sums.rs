@@ -218,7 +218,7 @@ fn too_many_files_are_said() {
     assert!(said(&output).contains("that there is room for"), "{}", said(&output));
     assert_eq!(output.status.code(), Some(1));
     let read = "SELECT sum(bytes), count(*) > 100 FROM function_dataflow WHERE reader = 'add' AND writer LIKE '%file-%'";
-    assert_eq!(rows(&db, read), ["4800,true"]);
+    assert_eq!(rows(&db, read), ["35200,true"]);
 }
 
 /// Memory does not grow with the run where stores go into the middle of older ones, each time at other places: some MB
@@ -870,6 +870,60 @@ fn databases_of_random_programs_with_stubs_are_those_of_their_recordings() {
 fn a_database_of_sums_is_that_of_the_recording() {
     same_databases("recursion.c");
     same_databases("unload.c");
+}
+
+/// Records with sums beside the stream. Gives the database, one that a pass makes of the stream, and what was said.
+fn beside(scratch: &Scratch, program: &Path, arguments: &[&str]) -> ([PathBuf; 2], String) {
+    let [summed, passed, stream] =
+        ["summed.duckdb", "passed.duckdb", "stream"].map(|n| scratch.path(n));
+    let to = ["record", "-q", "--summed", "--keep", utf8(&stream), "-o", utf8(&summed), "--"];
+    let run = [&to[..], &[utf8(program)], arguments].concat();
+    let output = command(&run).output().expect("addfg runs");
+    let elf = ["--elf", utf8(program)];
+    let to = ["build", "-q", utf8(&stream), "--detail", "summary", "-o", utf8(&passed)];
+    ok(&[&to[..], &elf].concat());
+    ([summed, passed], said(&output))
+}
+
+/// The sums that the recorder has beside its stream are those of a pass over it, and so is all else.
+#[test]
+fn sums_beside_the_stream_are_those_of_the_stream() {
+    let more = [
+        "SELECT first_address, last_address, via FROM region ORDER BY ALL",
+        "SELECT count(*), sum(last_seq) FROM run_chunk",
+        "SELECT load_seq, unload_seq FROM image ORDER BY ALL",
+    ];
+    let scratch = Scratch::new("sums-beside");
+    let Some(program) = program(&scratch, "long.c") else { return };
+    let (both, told) = beside(&scratch, &program, &[]);
+    assert_eq!(told.lines().filter(|line| line.starts_with("addfg")).count(), 0, "{told}");
+    let same = |sql: &str| {
+        let [summed, passed] = both.each_ref().map(|db| rows(db, sql));
+        let differs: Vec<_> = summed.iter().zip(&passed).filter(|(a, b)| a != b).take(5).collect();
+        assert_eq!((summed.len(), &differs[..]), (passed.len(), &[][..]), "{sql}");
+    };
+    SAME.iter().chain(&more).for_each(|sql| same(sql));
+    // A question that goes through the run counts them.
+    let known = "SELECT count(dead_bytes) FROM function_profile";
+    assert_eq!(rows(&both[0], known), ["0"]);
+    ok(&["instances", utf8(&both[0]), "main"]);
+    same(
+        "SELECT f.name, p.dead_bytes FROM function_profile p JOIN function_symbol f USING (function_id) ORDER BY ALL",
+    );
+}
+
+/// Of sums that are not exact the database is made by a pass.
+#[test]
+fn sums_beside_the_stream_that_are_not_exact_are_not_taken() {
+    let scratch = Scratch::new("sums-beside-fault");
+    let Some(program) = program(&scratch, "long.c") else { return };
+    let (both, told) = beside(&scratch, &program, &["fault"]);
+    assert!(told.contains("the recording is gone through"), "{told}");
+    let profile = "SELECT f.name, p.* EXCLUDE (function_id) FROM function_profile p JOIN function_symbol f USING (function_id)
+         ORDER BY ALL";
+    let [summed, passed] = both.each_ref().map(|db| rows(db, profile));
+    assert_eq!(summed, passed);
+    assert!(!summed.is_empty());
 }
 
 /// What sums do not tell is NULL, and never 0.

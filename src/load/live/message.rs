@@ -39,22 +39,29 @@ impl Kind {
 }
 
 /// How long is looked for a message before it is waited for: a recorder that translates much asks again after less.
-const LOOKING: Duration = Duration::from_micros(300);
+const LOOKING: Duration = Duration::from_micros(200);
 
 /// The recorder's end of the socket. To fall asleep and to be woken costs more than most answers, so it looks for some
-/// time whether something has come.
-pub struct Wire(UnixStream);
+/// time whether something has come, as long as that is so mostly.
+pub struct Wire {
+    stream: UnixStream,
+    /// The last message came soon.
+    soon: bool,
+    alone: bool,
+}
 
 impl Wire {
     pub fn new(stream: UnixStream) -> BufReader<Wire> {
-        BufReader::with_capacity(1 << 16, Wire(stream))
+        let alone = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
+        BufReader::with_capacity(1 << 16, Wire { stream, soon: false, alone })
     }
 
     /// What is there now.
     fn look(&self, into: &mut [u8]) -> io::Result<usize> {
         let to = into.as_mut_ptr().cast();
+        let descriptor = self.stream.as_raw_fd();
         // SAFETY: the memory is ours, and as long as is said.
-        let n = unsafe { libc::recv(self.0.as_raw_fd(), to, into.len(), libc::MSG_DONTWAIT) };
+        let n = unsafe { libc::recv(descriptor, to, into.len(), libc::MSG_DONTWAIT) };
         usize::try_from(n).map_err(|_| io::Error::last_os_error())
     }
 }
@@ -62,17 +69,16 @@ impl Wire {
 impl Read for Wire {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let begun = Instant::now();
-        loop {
+        while self.soon && !self.alone {
             match self.look(into) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 read => return read,
             }
-            if begun.elapsed() > LOOKING {
-                return self.0.read(into);
-            }
-            // The recorder may have no other processor than this one.
-            std::thread::yield_now();
+            self.soon = begun.elapsed() < LOOKING;
         }
+        let read = self.stream.read(into);
+        self.soon = begun.elapsed() < LOOKING;
+        read
     }
 }
 

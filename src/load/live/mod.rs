@@ -2,14 +2,17 @@
 //! it translates, and takes the sums at the end and whenever they are asked for.
 
 mod asked;
+mod beside;
 mod database;
 mod message;
 mod planner;
 mod rows;
+mod summary;
 
 use super::{BuildError, Options, Report};
 use crate::event::Isa;
 pub use asked::{Asked, Purpose};
+pub use beside::RunSums;
 use message::{Answer, Kind, Numbers, Wire};
 use planner::Planner;
 use rows::Rows;
@@ -61,13 +64,31 @@ pub enum Told<'a> {
     Snapshot(&'a Path, Result<Report, BuildError>),
 }
 
+/// What is given of the sums at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// Whether they are exact.
+    Nothing,
+    /// Rows with names.
+    Named,
+    /// And data between chains of functions.
+    ByContext,
+    /// What goes into the database of the stream.
+    Run,
+}
+
+/// What a recorder has added up.
+pub struct Taken {
+    pub sums: LiveSums,
+    pub run: Option<RunSums>,
+}
+
 /// What becomes of the sums.
 pub struct Wanted {
     /// None: they are given only.
     pub database: Option<Database>,
     pub asked: Arc<Asked>,
-    /// Data between chains of functions is given, too.
-    pub contexts: bool,
+    pub given: Given,
     pub told: Box<dyn FnMut(Told) + Send>,
 }
 
@@ -94,7 +115,7 @@ pub fn serve(
     mut stream: UnixStream,
     mut wanted: Wanted,
     ended: &Receiver<ExitStatus>,
-) -> io::Result<LiveSums> {
+) -> io::Result<Taken> {
     let mut wire = Wire::new(stream.try_clone()?);
     let (mut planner, mut answer) = (Planner::new(isa), Answer::default());
     let (mut rows, mut payload, mut snapshots) = (Rows::default(), Vec::new(), 0);
@@ -132,11 +153,17 @@ pub fn serve(
         Some(until) => rows = Rows { is_whole: true, ..until },
         None => rows.problems.extend(status.and_then(fatal_fault)),
     }
-    let mut sums = rows.named(&planner, wanted.contexts);
+    let mut sums = match wanted.given {
+        Given::Nothing | Given::Run => LiveSums::default(),
+        given => rows.named(&planner, given == Given::ByContext),
+    };
+    sums.problems.clone_from(&rows.problems);
+    sums.is_whole = rows.is_whole;
     sums.no_unique = wanted.database.as_ref().is_some_and(|database| !database.unique);
     let database = wanted.database.filter(|_| sums.is_whole);
     sums.report = database.map(|to| to.write(&to.options.output, &planner, &rows));
-    Ok(sums)
+    let run = (wanted.given == Given::Run).then(|| RunSums::new(planner, rows));
+    Ok(Taken { sums, run })
 }
 
 /// None: the recorder was killed, which is no error of ours.

@@ -8,6 +8,7 @@ use crate::analysis::CodeMap;
 use crate::analysis::access::{Insn, SaveRule};
 use crate::analysis::block::{Last, Prepared};
 use crate::analysis::operation::{Operation, OperationKind};
+use crate::analysis::place::{Place, PlaceCode};
 use crate::analysis::segment::{Order, Purpose, Segment, Static};
 use crate::analysis::sums::Actors;
 use crate::event::{BlockDef, BlockStep, Event, ImageMap, InsnDef, Isa, MemShape, RegSpan};
@@ -48,6 +49,17 @@ pub struct PlaceName {
     pub name: String,
     /// None: a file that is no image.
     pub image: Option<usize>,
+}
+
+impl PlaceName {
+    /// What it is among these sections, of which several may have its name.
+    pub fn code(&self, sections: &[dictionary::SectionRow]) -> Option<PlaceCode> {
+        let is = |row: &dictionary::SectionRow| {
+            (row.via, &row.name, row.image) == (self.via, &self.name, self.image)
+        };
+        let first = sections.iter().position(is)?;
+        Some(PlaceCode::of(Place::Section(first as u32)))
+    }
 }
 
 /// The code and the memory of the program that runs.
