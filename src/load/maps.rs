@@ -242,7 +242,10 @@ pub fn unmapped(
 
 /// Whether two paths end in the same file name: folders may be those of another machine.
 fn same_name(given: &Path, mapped: &str) -> bool {
-    given.file_name().is_some_and(|name| Path::new(mapped).file_name() == Some(name))
+    let name = Path::new(mapped).file_name();
+    let is = |path: &Path| path.file_name().is_some() && path.file_name() == name;
+    // It may be given by a link to it.
+    is(given) || given.canonicalize().is_ok_and(|file| is(&file))
 }
 
 fn unreadable(map: &ImageMap, message: String) -> Diagnostic {

@@ -41,6 +41,29 @@ pub fn record(options: &[&str], program: &[&str]) -> Output {
     command(&arguments).env("XDG_CACHE_HOME", cache).output().expect("addfg runs")
 }
 
+/// A link to the file that ran has another name than the one that was mapped.
+#[test]
+fn a_program_may_be_given_by_a_link_to_it() {
+    for flags in ["-no-pie", "-pie"] {
+        let scratch = Scratch::new("record-link");
+        let Some(program) = program_with(&scratch, "recursion", &[flags]) else { return };
+        let (kept, link) = (scratch.path("p.stream"), scratch.path("link"));
+        record(
+            &["-q", "-o", utf8(&scratch.path("p.duckdb")), "--keep", utf8(&kept)],
+            &[utf8(&program)],
+        );
+        std::os::unix::fs::symlink(&program, &link).expect("link");
+        let [named, linked] =
+            [(&program, "named.duckdb"), (&link, "linked.duckdb")].map(|(elf, db)| {
+                let db = scratch.path(db);
+                ok(&["build", "-q", utf8(&kept), "--elf", utf8(elf), "-o", utf8(&db)]);
+                rows(&db, "SELECT symbol, kind, address FROM function_symbol WHERE address IS NOT NULL ORDER BY ALL")
+            });
+        assert!(named.len() > 100, "{named:?}");
+        assert_eq!(named, linked, "{flags}");
+    }
+}
+
 #[test]
 fn a_process_is_recorded_with_all_that_it_has() {
     let scratch = Scratch::new("record-process");

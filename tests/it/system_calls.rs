@@ -236,8 +236,9 @@ fn what_the_kernel_reads_and_writes() {
 fn what_qemu_reads_and_writes() {
     // Compiler, emulator, its arguments, numbers of getpgid and rt_sigreturn.
     type Target = (&'static str, &'static str, &'static [&'static str], u64, u64);
-    const TARGETS: [Target; 4] = [
+    const TARGETS: [Target; 5] = [
         ("gcc", "qemu-x86_64", &[], 0x79, 0xf),
+        ("i686-linux-gnu-gcc", "qemu-i386", &[], 132, 173),
         ("arm-linux-gnueabi-gcc", "qemu-arm", &[], 132, 173),
         ("aarch64-linux-gnu-gcc", "qemu-aarch64", &["-cpu", "cortex-a72"], 155, 139),
         ("riscv64-linux-gnu-gcc", "qemu-riscv64", &[], 155, 139),

@@ -107,6 +107,12 @@
 #ifndef SYS_getrlimit
 #define SYS_getrlimit 9999
 #endif
+#ifndef SYS_semop
+#define SYS_semop -1
+#endif
+#ifndef SYS_semtimedop
+#define SYS_semtimedop -1
+#endif
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 9999
 #endif

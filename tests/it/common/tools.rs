@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::Mutex;
 
 /// Tool, Debian's package, what is tested with it.
-pub const TOOLS: [(&str, &str, &str); 35] = [
+pub const TOOLS: [(&str, &str, &str); 36] = [
     ("valgrind", "valgrind", "recordings by lackey; counts of callgrind"),
     ("callgrind_annotate", "valgrind", "exports for callgrind"),
     ("pkg-config", "pkg-config", "the recorder for valgrind"),
@@ -33,6 +33,7 @@ pub const TOOLS: [(&str, &str, &str); 35] = [
     ("qemu-system-aarch64", "qemu-system-arm", "recordings of a whole machine of AArch64"),
     ("qemu-system-riscv32", "qemu-system-misc", "recordings of a whole machine of RISC-V"),
     ("qemu-system-riscv64", "qemu-system-misc", "recordings of a whole machine of RISC-V"),
+    ("i686-linux-gnu-gcc", "gcc-i686-linux-gnu", "programs for x86 of 32 bits"),
     ("arm-linux-gnueabi-gcc", "gcc-arm-linux-gnueabi", "programs for ARM and Thumb"),
     ("arm-linux-gnueabi-g++", "g++-arm-linux-gnueabi", "C++ programs for ARM"),
     ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu", "programs for AArch64"),
