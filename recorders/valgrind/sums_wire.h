@@ -94,7 +94,7 @@ static Bool was_asked(void)
 
 /* Times to look for an answer before it is waited for: longer than most answers take. None where addfg has no other
  * processor than this one. */
-#define LOOKS 200
+#define LOOKS 1000
 
 static UInt looks(void)
 {
