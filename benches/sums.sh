@@ -3,7 +3,9 @@
 #
 # User and system seconds of the program under valgrind, medians of REPETITIONS (3) that run in turn: without a tool, callgrind (no cache
 # simulation), addfg's recorder with sums alone without unique bytes and addresses, with all sums, with sums and the stream, with the
-# stream alone. addfg's own process, which takes the sums, is not counted: it decodes each block once. Peak memory in MiB of the program under callgrind and with sums alone.
+# stream alone. addfg's own process, which takes the sums, is not counted there: it decodes each block once. Peak memory in MiB of the
+# program under callgrind and with sums alone. Wall seconds of the whole command with its database: sums alone, sums and the stream
+# (--summed), a pass over the stream.
 #
 # Needs bash, gcc, libstb-dev, valgrind, pkg-config and time; bzip2, python3, sqlite3 each for its row. ADDFG names a program already built.
 set -euo pipefail
@@ -64,29 +66,32 @@ cpu() { awk '{ printf "%.2f\n", $1 + $2 }' took; }
 memory() { awk '{ printf "%.0f\n", $3 / 1024 }' took; }
 median() { sort -g | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
 plain() { PATH="$work/timed:$PATH" valgrind -q "$@" > /dev/null 2>&1 < /dev/null || true; }
-ours() { PATH="$work/timed:$PATH" "$ADDFG" record -q "$@" > /dev/null 2>&1 < /dev/null || true; }
+ours() { PATH="$work/timed:$PATH" "$(command -v time)" -o whole -f %e "$ADDFG" record -q "$@" > /dev/null 2>&1 < /dev/null || true; }
+wall() { tail -n 1 whole; }
 
 row() { # NAME COMMAND...
     local name=$1 kind
     shift
-    for kind in none callgrind less sums both stream; do : > "$kind"; done
+    for kind in none callgrind less sums both stream sums_wall both_wall pass_wall; do : > "$kind"; done
     for _ in $(seq "$repetitions"); do
         plain --tool=none "$@"; cpu >> none
         plain --tool=callgrind --callgrind-out-file=/dev/null "$@"; cpu >> callgrind; callgrind_memory=$(memory)
         ours --force -o run.duckdb --no-steps --no-unique -- "$@"; cpu >> less
-        ours --force -o run.duckdb --no-steps -- "$@"; cpu >> sums; sums_memory=$(memory)
-        ours --force -o run.duckdb --detail summary --sums rows -- "$@"; cpu >> both
-        ours --force -o run.duckdb --detail summary -- "$@"; cpu >> stream
+        ours --force -o run.duckdb --no-steps -- "$@"; cpu >> sums; sums_memory=$(memory); wall >> sums_wall
+        ours --force -o run.duckdb --summed -- "$@"; cpu >> both; wall >> both_wall
+        ours --force -o run.duckdb --detail summary -- "$@"; cpu >> stream; wall >> pass_wall
     done
     local line="| $name" base
     base=$(median < callgrind)
     line+=" | $(median < none) | $base"
     for kind in less sums both stream; do line+=$(median < "$kind" | awk -v base="$base" '{ printf " | %.2f (%.2f)", $1, $1 / base }'); done
-    echo "$line | $callgrind_memory | $sums_memory |"
+    line+=" | $callgrind_memory | $sums_memory"
+    for kind in sums_wall both_wall pass_wall; do line+=" | $(median < "$kind")"; done
+    echo "$line |"
 }
 
-echo "| | no tool | callgrind | sums, no unique bytes | sums | sums and stream | stream | MiB callgrind | MiB sums |"
-echo "|---|---|---|---|---|---|---|---|---|"
+echo "| | no tool | callgrind | sums, no unique bytes | sums | sums and stream | stream | MiB callgrind | MiB sums | s --no-steps | s --summed | s pass |"
+echo "|---|---|---|---|---|---|---|---|---|---|---|---|"
 row JPEG ./jpeg image.jpg 5
 ! command -v bzip2 > /dev/null || row bzip2 bzip2 -kc text
 python=$(python3 -c 'import sys; print(sys.executable)' 2> /dev/null || true)
@@ -94,3 +99,4 @@ python=$(python3 -c 'import sys; print(sys.executable)' 2> /dev/null || true)
 [ -z "$python" ] || row "CPython, JSON, classes, sorting" "$python" work.py
 ! command -v sqlite3 > /dev/null || row SQLite sqlite3 -init script.sql :memory: .quit
 row "3,000 functions" ./many
+row "ls -l /" ls -l /

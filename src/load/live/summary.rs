@@ -28,7 +28,7 @@ pub struct Known {
     pub places: Vec<Option<PlaceCode>>,
     /// What the kernel's accesses are named by.
     pub sources: Vec<String>,
-    /// A function was asked for that the database does not have.
+    /// A function or a section was asked for that the database does not have.
     pub lacks: Cell<bool>,
 }
 
