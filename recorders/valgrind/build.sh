@@ -16,9 +16,10 @@ ${CC:-gcc} -O2 -static -no-pie -nodefaultlibs -nostartfiles -u _start "-Wl,-Ttex
     -o "$out/addfg-$platform" "$out/addfg_main.o" "$libraries/libcoregrind-$platform.a" "$libraries/libvex-$platform.a" \
     -lgcc "$libraries/libgcc-sup-$platform.a"
 rm "$out/addfg_main.o"
-# Dynamic programs load this one; the XML files are asked for by debuggers.
+# Dynamic programs load this one; the XML files are asked for by debuggers. They are copied: those of
+# another version of the package are not for this program.
 for folder in "$(dirname "$(command -v valgrind)")/../libexec/valgrind" "$libraries"; do
     for file in "$folder"/vgpreload_core-*.so "$folder"/*.xml "$folder"/default.supp; do
-        [ ! -e "$file" ] || ln -sf "$file" "$out/"
+        [ ! -e "$file" ] || cp -f "$file" "$out/"
     done
 done

@@ -2,6 +2,7 @@
 //! write there, nor in any folder on the way to it.
 
 use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -26,16 +27,44 @@ pub fn cache() -> Option<PathBuf> {
     (leads_safely(&folder, user) && is_own(&folder, user)).then_some(folder)
 }
 
+/// The file of a folder in which its other files stand with their sizes.
+const PARTS: &str = "parts";
+
 /// Whether a folder with programs and all that is in it are the user's alone.
-pub fn is_whole(folder: &Path) -> bool {
+pub fn is_closed(folder: &Path) -> bool {
     let user = user();
-    // A file of the system may be linked to.
     let closed = |path: PathBuf| {
-        fs::metadata(path).is_ok_and(|found| by(&found, user) && found.mode() & OTHERS == 0)
+        fs::symlink_metadata(path).is_ok_and(|found| by(&found, user) && found.mode() & OTHERS == 0)
     };
     is_own(folder, user)
         && fs::read_dir(folder)
             .is_ok_and(|entries| entries.into_iter().all(|e| e.is_ok_and(|e| closed(e.path()))))
+}
+
+/// Whether all is there that was when [`seal`] was called: what cleans or copies a cache may leave
+/// a part of a folder.
+pub fn is_whole(folder: &Path) -> bool {
+    let sealed = fs::read_to_string(folder.join(PARTS));
+    parts(folder).is_ok_and(|parts| sealed.is_ok_and(|sealed| sealed == parts))
+}
+
+/// Writes down what is in a folder.
+pub fn seal(folder: &Path) -> io::Result<()> {
+    fs::write(folder.join(PARTS), parts(folder)?)
+}
+
+/// The size and the name of each file but that of the list.
+fn parts(folder: &Path) -> io::Result<String> {
+    let mut lines = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name() != PARTS {
+            let size = fs::metadata(entry.path())?.len();
+            lines.push(format!("{size} {}\n", entry.file_name().display()));
+        }
+    }
+    lines.sort_unstable();
+    Ok(lines.concat())
 }
 
 fn user() -> u32 {

@@ -138,11 +138,19 @@ fn compiled(folders: Folders, version: &[u8]) -> Result<PathBuf, RecordError> {
         compile(&sources, &folder)?;
         return Ok(folder);
     };
-    if !own_folder::is_whole(&folder) {
+    let there = fs::symlink_metadata(&folder).is_ok();
+    if there && !own_folder::is_closed(&folder) {
         // Whatever is there was made by somebody else, or is open to somebody.
-        let folder = if folder.exists() { private()? } else { folder };
+        let folder = private()?;
         compile(&sources, &folder)?;
         return Ok(folder);
+    }
+    if !there || !own_folder::is_whole(&folder) {
+        if there {
+            let io = |error| RecordError::Io { path: folder.display().to_string(), error };
+            fs::remove_dir_all(&folder).map_err(io)?;
+        }
+        compile(&sources, &folder)?;
     }
     Ok(folder)
 }
@@ -191,6 +199,7 @@ fn compile(sources: &[Source], folder: &Path) -> Result<(), RecordError> {
             output: String::from_utf8_lossy(&text).trim_end().to_owned(),
         });
     }
+    own_folder::seal(&part).map_err(io)?;
     match fs::rename(&part, folder) {
         // Another one was faster.
         Err(_) if folder.exists() => fs::remove_dir_all(&part).map_err(io),

@@ -504,14 +504,33 @@ fn the_recorder_comes_from_a_folder_of_ones_own() {
     for folder in [own.join("addfg"), recorder.clone()] {
         assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
     }
+    // It is made again where a part of it went, or is no longer what it was.
+    let mut parts = names(&recorder);
+    parts.sort_by_key(|part| (!part.starts_with("addfg"), part.clone()));
+    let preloaded = parts.iter().position(|part| part.starts_with("vgpreload_core")).unwrap();
+    for part in [&parts[0], &parts[preloaded]] {
+        let path = recorder.join(part);
+        let size = path.metadata().unwrap().len();
+        std::fs::remove_file(&path).unwrap();
+        if part.starts_with("addfg") {
+            std::fs::write(&path, "").unwrap();
+        }
+        run(&[("XDG_CACHE_HOME", &own)], &format!("{part}.db"));
+        assert_eq!(path.metadata().unwrap().len(), size, "{part}");
+    }
     // What somebody put there instead says that it ran.
     let planted = |at: &Path| {
         let folder = at.join(recorder.file_name().unwrap());
         std::fs::create_dir_all(&folder).unwrap();
-        for entry in std::fs::read_dir(&recorder).unwrap().map(|e| e.unwrap()) {
-            let to = folder.join(entry.file_name());
-            let text = format!("#!/bin/sh\ntouch {}/ran\nexit 0\n", scratch.0.display());
-            std::fs::write(&to, text).unwrap();
+        let text = format!("#!/bin/sh\ntouch {}/ran\nexit 0\n", scratch.0.display());
+        let mut sealed: Vec<_> =
+            parts.iter().map(|part| format!("{} {part}\n", text.len())).collect();
+        sealed.retain(|line| !line.ends_with(" parts\n"));
+        sealed.sort();
+        for part in &parts {
+            let to = folder.join(part);
+            std::fs::write(&to, if part == "parts" { sealed.concat() } else { text.clone() })
+                .unwrap();
             mode(&to, 0o755);
         }
         folder
