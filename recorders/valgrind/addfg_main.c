@@ -73,7 +73,8 @@ static void sums_kernel(Bool is_write, Addr a, ULong bytes, Bool structure);
 static void sums_event(UInt kind, const UChar *payload, UInt length);
 static void sums_signal(ThreadId tid, Bool begins);
 static void sums_fault(void);
-static void sums_forked(void);
+static Bool sums_forked(void);
+static void sums_inherit(Bool begins);
 static void sums_shared(void);
 static void sums_asked(void);
 static void sums_exec(void);
@@ -485,6 +486,7 @@ static Bool option(const HChar *arg)
     if (VG_STR_CLO(arg, "--stream", stream_name)) return True;
     if (VG_INT_CLO(arg, "--stream-fd", given_fd)) return True;
     if (VG_INT_CLO(arg, "--sums-fd", sums_fd)) return True;
+    if (VG_STR_CLO(arg, "--sums-at", sums_at)) return True;
     if (VG_BINT_CLO(arg, "--sums-numbers", numbers, 16, NUMBERS)) return True;
     if (VG_BOOL_CLO(arg, "--stepless", stepless)) return True;
     if (VG_BOOL_CLO(arg, "--unique", counts_unique)) return True;
@@ -504,6 +506,7 @@ static void usage(void)
     VG_(printf)("    --stream-fd=N    an open descriptor for it, which the program does not have\n");
     VG_(printf)("    --stream-each=PATH  with --trace-children=yes: a stream for each process, PATH.1 and so on\n");
     VG_(printf)("    --sums-fd=N      a socket to who takes sums of data flow (docs/sums.md)\n");
+    VG_(printf)("    --sums-at=PATH   with --trace-children=yes: the socket that each process connects to for that\n");
     VG_(printf)("    --stepless=yes   with it: the stream has no steps\n");
     VG_(printf)("    --unique=no      with it: unique bytes and addresses are not counted\n");
     VG_(printf)("    --snapshots=yes  with it: the sums are sent at each marker of the program, too\n");

@@ -419,6 +419,9 @@ static Int open_own(void)
     return fd;
 }
 
+/* What has no reader. */
+static Int open_none(void) { return VG_(fd_open)("/dev/null", VKI_O_WRONLY, 0); }
+
 /* A thread is making a process: what its call gives is the number of that one. */
 static Bool forking = False;
 
@@ -441,8 +444,8 @@ static void forked(ThreadId tid)
     cursor = (ULong)(Addr)buffer;
     begun = 0;
     VG_(close)(stream_fd);
-    sums_forked();
-    Int fd = recording && each_name ? open_own() : -1;
+    Bool sums = sums_forked();
+    Int fd = !recording ? -1 : each_name ? open_own() : sums ? open_none() : -1;
     recording = fd >= 0;
     if (!recording) return;
     stream_fd = VG_(safe_fd)(fd);
@@ -456,7 +459,9 @@ static void forked(ThreadId tid)
     first_block = True;
     addfg_fork(&stream, &known);
     new_process();
+    sums_inherit(True);
     all_mapped();
+    sums_inherit(False);
     tell_all_shared();
     EVENT(ADDFG_INHERIT, VG_(getppid)());
 }

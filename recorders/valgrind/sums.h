@@ -113,11 +113,14 @@ static Bool said_map(Addr a, SizeT bytes, Bool executable, ULong offset, const H
     return file;
 }
 
+/* A forked process tells where its parent's memory lies, who has written it. */
+static Bool inheriting = False;
+
 /* As the pass does it (`Memory::map` in src/analysis/memory.rs). */
 static void sums_mapped(Addr a, SizeT bytes, Bool executable, ULong offset, const HChar *name)
 {
     if (!summing || !bytes) return;
-    cells_clear(a, bytes);
+    if (!inheriting) cells_clear(a, bytes);
     UInt n = 0;
     Bool file = name && name[0] && said_map(a, bytes, executable, offset, name, &n);
     new_memory(a, a + bytes, file ? OF_FILE : OF_MEMORY);
@@ -178,7 +181,7 @@ static void sums_event(UInt kind, const UChar *payload, UInt length)
         if (!summing) return;
         say_begin();
         say4(kind);
-        say8(steps_done);
+        say8(steps_done - steps_before);
         say_bytes(payload, length);
         return say_end(SAY_EVENT);
     }
@@ -205,12 +208,8 @@ static void sums_kernel(Bool is_write, Addr a, ULong bytes, Bool structure)
 
 static void sums_fault(void) { problem(FAULTS); }
 
-/* A child's flow is nobody's. */
-static void sums_forked(void)
-{
-    if (summing) VG_(close)(sums_fd);
-    summing = False;
-}
+/* Nothing is known of what was met. */
+static void forget_met(void);
 
 static void sums_shared(void) { problem(SHARED); }
 
@@ -218,9 +217,11 @@ static void sums_first_stack(Addr stack) { first_stack = stack; }
 
 static void sums_begin(void)
 {
-    if (sums_fd < 0) return;
+    if (sums_fd < 0 && !sums_at) return;
 #if defined(VGA_amd64)
-    sums_fd = VG_(safe_fd)(sums_fd);
+    if (sums_at) {
+        if (!begin_process(0)) return;
+    } else sums_fd = VG_(safe_fd)(sums_fd);
     summing = reserve(CELLS_AT, 2 * TOP_ADDRESS + 4096) && reserve(SAVES_AT, 4 * TOP_ADDRESS + 4096)
         && reserve(READERS_AT, TOP_ADDRESS + 4096) && reserve(PAIRS_AT, TOP_ADDRESS / 2 + 4096)
         && reserve_area(FLOWS_AT) && reserve_area(STATES_AT) && reserve_area(TABLES_AT);
@@ -271,8 +272,8 @@ static void say_all_rows(void)
     say_end(SAY_ROWS);
     say_begin();
     say4(7);
-    say8(steps_done);
-    say8(calls_made);
+    say8(steps_done - steps_before);
+    say8(calls_made - calls_before);
     say8(first_stack);
     say_end(SAY_ROWS);
     say_problems();
@@ -301,6 +302,63 @@ static void sums_asked(void)
 
 /* Nothing follows, if the process becomes another program. */
 static void sums_exec(void) { sums_snapshot(BEFORE_EXEC); }
+
+/* Rows of the process that this one comes from are not its own. Their numbers stay. */
+static void forget_rows(void)
+{
+    share_segments();
+    count_all();
+    forget_met();
+    for (UInt i = 0; i < state_count; i++) states[i]->threads = 0;
+    forget_shared();
+    for (UInt i = 1; i < flow_count; i++) {
+        Flow *f = flow_at(i);
+        f->bytes = f->transfers = f->unique = f->addresses = 0;
+    }
+    for (UInt i = 1; i < function_room; i++) functions[i].calls = functions[i].steps_self = functions[i].steps_total = functions[i].written = 0;
+    forget_counts(&call_edges);
+    forget_counts(&contexts);
+    forget_counts(&merged_calls);
+    for (UInt i = 0; i < segment_count; i++) segments[i]->count = 0;
+    for (UInt i = 1; i < actor_count; i++) actors[i]->calls = actors[i]->steps = 0;
+    /* What it shares with others it still does. */
+    for (UInt i = 0; i < PROBLEMS; i++) if (i != SHARED) problem_count[i] = 0;
+    for (UInt i = 0; i < worker_room; i++) workers[i].steps = 0;
+    sums_serials = asked_for = 0;
+    steps_before = steps_done;
+    calls_before = calls_made;
+}
+
+/* A child has the memory of its parent, and nothing else of it. Without a place to connect to its flow is nobody's. */
+static Bool sums_forked(void)
+{
+    if (!summing) return False;
+    VG_(close)(sums_fd);
+    summing = sums_at && begin_process(segment_count);
+    if (!summing) return False;
+    ThreadId now = sums_running;
+    each_thread(end_live);
+    sums_runs(now);
+    forget_rows();
+    for (ThreadId tid = 1; tid < sums_thread_room; tid++) {
+        __typeof__(T) *other = sums_thread[tid];
+        if (other && tid != now) {
+            VG_(free)(other->mixed);
+            VG_(free)(other->frames);
+            VG_(free)(other->live);
+        }
+        VG_(free)(other);
+        sums_thread[tid] = NULL;
+    }
+    VG_(free)(T.mixed);
+    VG_(free)(T.frames);
+    VG_(free)(T.live);
+    sums_clear_thread();
+    forget_places();
+    return True;
+}
+
+static void sums_inherit(Bool begins) { inheriting = begins; }
 
 static void sums_marked(ThreadId tid)
 {

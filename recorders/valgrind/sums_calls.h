@@ -37,9 +37,9 @@ typedef struct {
 
 static Function *functions;
 static UInt function_room;
-/* Steps of all threads. */
-static ULong steps_done;
-static UInt calls_made;
+/* Steps of all threads, and instances that began; those of the process that this one comes from. */
+static ULong steps_done, steps_before;
+static UInt calls_made, calls_before;
 
 /* Live instances of all threads, by the end of their numbers: most that are not alive have none there. */
 #define ALIVE 4096
@@ -119,6 +119,11 @@ static Counted *counted(Counts *t, UInt a, UInt b, UInt c, Bool make)
         slot->row = t->count;
     }
     return t->row + slot->row - 1;
+}
+
+static void forget_counts(Counts *t)
+{
+    for (UInt i = 0; i < t->count; i++) t->row[i].calls = t->row[i].steps = 0;
 }
 
 /* As in `src/analysis/contexts.rs`. */

@@ -322,6 +322,14 @@ static UInt new_region(void)
     return REGION | region_count++;
 }
 
+/* Nothing is mapped. */
+static void forget_places(void)
+{
+    for (UInt i = 0; i < region_count; i++) region_is_stack[i] = False;
+    place_count = region_count = 0;
+    known_stack_bytes = first_stack = 0;
+}
+
 /* The first place that ends behind an address. */
 static UInt place_behind(Addr a)
 {

@@ -279,6 +279,27 @@ static inline void share_register_of(Flow *f, UInt serial, UInt g, UInt bytes)
 
 static inline void share_register(Flow *f, UInt g, UInt bytes) { share_register_of(f, T.serial, g, bytes); }
 
+/* No pair shares anything. */
+static void forget_shared(void)
+{
+    if (shared) free_table(shared, shared_room * sizeof *shared);
+    shared = NULL;
+    shared_used = shared_room = 0;
+    VG_(memset)(recent, 0, sizeof recent);
+    reserve(PAIRS_AT, TOP_ADDRESS / 2 + 4096);
+    for (UInt i = 0; i < registers_shared_room; i++) {
+        for (Registers *r = registers_shared[i], *next; r; r = next) {
+            next = r->next;
+            VG_(free)(r);
+        }
+        registers_shared[i] = NULL;
+    }
+    for (UInt i = 1; i < flow_count; i++) {
+        flow_at(i)->serial = 0;
+        flow_at(i)->registers = NULL;
+    }
+}
+
 /* The bytes of a range that lie in the eight from `a` on. */
 static inline UInt bytes_in(Addr a, Addr low, Addr high)
 {

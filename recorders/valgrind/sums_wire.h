@@ -4,11 +4,14 @@
  * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
  */
 
-enum { SAY_MAP = 1, SAY_UNMAP, SAY_CODE, SAY_ROWS, SAY_PROBLEM, SAY_END, SAY_EVENT, SAY_SOURCE, SAY_SNAPSHOT };
+enum { SAY_MAP = 1, SAY_UNMAP, SAY_CODE, SAY_ROWS, SAY_PROBLEM, SAY_END, SAY_EVENT, SAY_SOURCE, SAY_SNAPSHOT, SAY_BEGIN };
 
 /* Data flow is summed; addfg's end of the socket. */
 static Bool summing = False;
 static Int sums_fd = -1;
+/* Where each process of a tree finds addfg; NULL: there is one process. What addfg calls this one. */
+static const HChar *sums_at;
+static UInt sums_process = ~0u;
 /* The message that is being made, behind its head of 8 bytes; the answer that is being read. */
 static UChar *said;
 static UInt said_length, said_room;
@@ -181,6 +184,40 @@ static const HChar *const problem_text[PROBLEMS] = {
     "writes into the middle of a vector of which both sides are read: what is left there counts two transfers",
     "reads and writes of the kernel beyond the 2,047 names that there is room for",
 };
+
+/* Tells addfg that a process begins, with so many segments of the process that it comes from. */
+static Bool say_process(UInt inherited)
+{
+    say_begin();
+    say4(sums_process);
+    say4(inherited);
+    say_end(SAY_BEGIN);
+    if (!hear()) return False;
+    sums_process = hear4();
+    return True;
+}
+
+/* A socket to addfg; negative: there is none. */
+static Int connected(void)
+{
+    struct { UShort family; HChar path[108]; } at = { 1, "" };
+    VG_(strncpy)(at.path, sums_at, sizeof at.path - 1);
+    SysRes made = VG_(do_syscall)(__NR_socket, at.family, 1, 0, 0, 0, 0, 0, 0);
+    if (sr_isError(made)) return -1;
+    SysRes r = VG_(do_syscall)(__NR_connect, sr_Res(made), (RegWord)(Addr)&at, sizeof at, 0, 0, 0, 0, 0);
+    if (!sr_isError(r)) return VG_(safe_fd)(sr_Res(made));
+    VG_(close)(sr_Res(made));
+    return -1;
+}
+
+/* A process of a tree begins. */
+static Bool begin_process(UInt inherited)
+{
+    sums_fd = connected();
+    summing = sums_fd >= 0;
+    if (!summing) VG_(umsg)("addfg: %s cannot be connected to: process %d is not in the sums\n", sums_at, VG_(getpid)());
+    return summing && say_process(inherited);
+}
 
 static void problem(Problem which) { problem_count[which]++; }
 

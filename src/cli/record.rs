@@ -20,11 +20,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Options that mean nothing, or something else, where sums are all that is recorded.
-const NEEDS_STEPS: [&str; 17] = [
+const NEEDS_STEPS: [&str; 16] = [
     "summed",
     "check_sums",
     "keep",
-    "follow",
     "from",
     "until",
     "marked",
@@ -87,7 +86,7 @@ pub struct Args {
     /// Add up data flow while the program runs, and write the sums into this file as text
     ///
     /// docs/sums.md describes its lines. Without --no-steps the database is made of the recording as usual.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["follow", "from", "until", "marked", "qemu"], hide_short_help = true)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "until", "marked", "qemu"], hide_short_help = true)]
     sums: Option<PathBuf>,
     /// Add up data flow while the program runs, and record no steps
     ///
@@ -105,10 +104,10 @@ pub struct Args {
     #[arg(long, requires = "no_steps", hide_short_help = true)]
     no_unique: bool,
     /// With --no-steps: write a snapshot at each ADDFG_MARK() of the program
-    #[arg(long, requires = "no_steps", hide_short_help = true)]
+    #[arg(long, requires = "no_steps", conflicts_with = "follow", hide_short_help = true)]
     at_markers: bool,
     /// With --no-steps: show the hottest functions and edges every second, on a terminal
-    #[arg(long, requires = "no_steps")]
+    #[arg(long, requires = "no_steps", conflicts_with = "follow")]
     live: bool,
     /// With --sums: compare each row with the database of the same run; exit code 1 if one differs
     #[arg(long, requires = "sums", hide_short_help = true)]
@@ -122,7 +121,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (quiet, prepares) = (args.how.quiet, args.how.prepare);
-    let asked = args.no_steps.then(sums::asked_by_signal);
+    let asked = args.no_steps.then(|| sums::asked_by_signal(args.follow));
     let first = args.command.first().map(OsString::as_os_str);
     let recorder = match &args.qemu {
         Some(emulator) => Recorder::qemu(emulator, first)?,

@@ -30,11 +30,15 @@ pub struct Only<'a> {
     pub asked: Arc<Asked>,
 }
 
-/// From now on SIGUSR1 asks for a snapshot; it does nothing while nothing runs.
-pub fn asked_by_signal() -> Arc<Asked> {
+/// From now on SIGUSR1 asks for a snapshot; it does nothing while nothing runs. `several`: of several processes there
+/// are none.
+pub fn asked_by_signal(several: bool) -> Arc<Asked> {
     let asked = Arc::<Asked>::default();
     let for_signal = asked.clone();
-    signals::on_user_signal(move || for_signal.ask(Purpose::Database));
+    signals::on_user_signal(move || match several {
+        true => say!("addfg: there are no snapshots of several processes (--follow)"),
+        false => for_signal.ask(Purpose::Database),
+    });
     asked
 }
 

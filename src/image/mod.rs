@@ -30,7 +30,7 @@ pub use bias::guess_bias;
 pub use functions::demangle;
 pub use owner::Owner;
 pub use room::bound;
-pub use space::{AddressSpace, FunctionRef, Loaded};
+pub use space::{AddressSpace, FunctionRef, Loaded, Mapped};
 pub use xray::SledKind;
 
 /// What a function is.

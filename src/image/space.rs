@@ -26,21 +26,35 @@ pub struct FunctionRef {
 #[derive(Default)]
 pub struct AddressSpace {
     images: Vec<Loaded>,
-    /// Of the whole images, owner: image.
-    extents: Vec<Range>,
-    /// Owner: index into `function_refs`.
-    functions: Vec<Range>,
+    mapped: Mapped,
     function_refs: Vec<FunctionRef>,
     /// By image: where its functions, sections and variables begin among the references.
     first_refs: Vec<[u32; 3]>,
     /// Made when first asked for.
     names: OnceLock<HashMap<FunctionRef, String>>,
-    /// Owner: index into `section_refs`, (image, section).
-    sections: Vec<Range>,
+    /// (image, section)
     section_refs: Vec<(usize, usize)>,
-    /// Owner: index into `variable_refs`, (image, variable).
-    variables: Vec<Range>,
+    /// (image, variable)
     variable_refs: Vec<(usize, usize)>,
+}
+
+/// What of the images lies where in a process.
+#[derive(Default)]
+pub struct Mapped {
+    /// Of the whole images, owner: image.
+    extents: Vec<Range>,
+    /// Owner: index into `function_refs`.
+    functions: Vec<Range>,
+    /// Owner: index into `section_refs`.
+    sections: Vec<Range>,
+    /// Owner: index into `variable_refs`.
+    variables: Vec<Range>,
+}
+
+impl Mapped {
+    fn all(&mut self) -> [&mut Vec<Range>; 4] {
+        [&mut self.extents, &mut self.functions, &mut self.sections, &mut self.variables]
+    }
 }
 
 impl AddressSpace {
@@ -49,7 +63,7 @@ impl AddressSpace {
         for loaded in images {
             let (start, end) = loaded.image.load_range;
             // Addresses that an earlier image has are not this one's.
-            let own = without(&space.extents, shifted(start, end, loaded.bias));
+            let own = without(&space.mapped.extents, shifted(start, end, loaded.bias));
             space.add(loaded, &own);
         }
         space.sort();
@@ -77,35 +91,34 @@ impl AddressSpace {
     pub fn unmap(&mut self, index: usize) {
         let Loaded { image, bias } = &self.images[index];
         let own = shifted(image.load_range.0, image.load_range.1, *bias);
-        self.extents.retain(|range| range.2 as usize != index);
+        self.mapped.extents.retain(|range| range.2 as usize != index);
         // One image at two places has its functions once.
         let first = self.first_refs[index][0];
         let functions = first..first + image.functions.len() as u32;
-        self.functions.retain(|&(start, _, owner)| {
+        self.mapped.functions.retain(|&(start, _, owner)| {
             !functions.contains(&owner) || !own.iter().any(|o| (o.0..o.1).contains(&start))
         });
         let sections = &self.section_refs;
-        self.sections.retain(|range| sections[range.2 as usize].0 != index);
+        self.mapped.sections.retain(|range| sections[range.2 as usize].0 != index);
         let variables = &self.variable_refs;
-        self.variables.retain(|range| variables[range.2 as usize].0 != index);
+        self.mapped.variables.retain(|range| variables[range.2 as usize].0 != index);
     }
 
     /// Nothing is there: another process begins.
     pub fn unmap_all(&mut self) {
-        for ranges in
-            [&mut self.extents, &mut self.functions, &mut self.sections, &mut self.variables]
-        {
-            ranges.clear();
-        }
+        self.mapped = Mapped::default();
+    }
+
+    /// Another process is looked at, where these lie; gives what lies in the one before.
+    pub fn swap(&mut self, mapped: Mapped) -> Mapped {
+        std::mem::replace(&mut self.mapped, mapped)
     }
 
     /// Takes an image's addresses from all others.
     fn clear(&mut self, loaded: &Loaded) -> Vec<(u64, u64)> {
         let (start, end) = loaded.image.load_range;
         let own = shifted(start, end, loaded.bias);
-        for ranges in
-            [&mut self.extents, &mut self.functions, &mut self.sections, &mut self.variables]
-        {
+        for ranges in self.mapped.all() {
             let left = ranges.iter().flat_map(|&(from, to, owner)| {
                 outside(&own, vec![(from, to)]).into_iter().map(move |(from, to)| (from, to, owner))
             });
@@ -138,8 +151,8 @@ impl AddressSpace {
     /// Adds the ranges of an image, as far as they are its own.
     fn claim(&mut self, Loaded { image, bias }: &Loaded, index: usize, own: &[(u64, u64)]) {
         let [functions, sections, variables] = self.first_refs[index];
-        self.extents.extend(own.iter().map(|&(start, end)| (start, end, index as u32)));
-        self.extents.sort_unstable();
+        self.mapped.extents.extend(own.iter().map(|&(start, end)| (start, end, index as u32)));
+        self.mapped.extents.sort_unstable();
         let add = |into: &mut Vec<Range>, found: Vec<Range>| {
             for (start, end, owner) in found {
                 for (start, end) in shifted(start, end, *bias) {
@@ -151,24 +164,24 @@ impl AddressSpace {
         for (owner, f) in (functions..).zip(&image.functions) {
             code.extend(f.ranges.iter().map(|&(start, end)| (start, end, owner)));
         }
-        add(&mut self.functions, code);
+        add(&mut self.mapped.functions, code);
         // The addresses of .tbss are those of the sections behind it: it is no memory of its own.
         let of_sections = (sections..).zip(&image.sections).filter(|(_, s)| !(s.tls && s.zero));
         let of_sections: Vec<Range> = of_sections
             .map(|(owner, s)| (s.address, s.address.saturating_add(s.size), owner))
             .collect();
-        add(&mut self.sections, ranges::flatten(&of_sections));
+        add(&mut self.mapped.sections, ranges::flatten(&of_sections));
         let of_variables: Vec<Range> = (variables..)
             .zip(&image.variables)
             .map(|(owner, v)| (v.address, v.address.saturating_add(v.size), owner))
             .collect();
-        add(&mut self.variables, ranges::flatten(&of_variables));
+        add(&mut self.mapped.variables, ranges::flatten(&of_variables));
     }
 
     fn sort(&mut self) {
-        self.functions.sort_unstable();
-        self.sections.sort_unstable();
-        self.variables.sort_unstable();
+        self.mapped.functions.sort_unstable();
+        self.mapped.sections.sort_unstable();
+        self.mapped.variables.sort_unstable();
     }
 
     pub fn images(&self) -> &[Loaded] {
@@ -194,12 +207,12 @@ impl AddressSpace {
 
     /// Index of the image whose segments span the address.
     pub fn image_at(&self, address: u64) -> Option<usize> {
-        Some(ranges::find(&self.extents, address)?.2 as usize)
+        Some(ranges::find(&self.mapped.extents, address)?.2 as usize)
     }
 
     /// The function whose ranges hold the address; None outside of every symbol.
     pub fn function_at(&self, address: u64) -> Option<FunctionRef> {
-        Some(self.function_refs[ranges::find(&self.functions, address)?.2 as usize])
+        Some(self.function_refs[ranges::find(&self.mapped.functions, address)?.2 as usize])
     }
 
     /// Every function, image by image in the order of their entries.
@@ -235,7 +248,8 @@ impl AddressSpace {
 
     /// Index of the image and its section at the address.
     pub fn section_at(&self, address: u64) -> Option<(usize, &Section)> {
-        let (image, section) = self.section_refs[ranges::find(&self.sections, address)?.2 as usize];
+        let (image, section) =
+            self.section_refs[ranges::find(&self.mapped.sections, address)?.2 as usize];
         Some((image, &self.images[image].image.sections[section]))
     }
 
@@ -243,7 +257,7 @@ impl AddressSpace {
     /// it, in bytes.
     pub fn variable_at(&self, address: u64) -> Option<(&Variable, u64)> {
         let (image, variable) =
-            self.variable_refs[ranges::find(&self.variables, address)?.2 as usize];
+            self.variable_refs[ranges::find(&self.mapped.variables, address)?.2 as usize];
         let Loaded { image, bias } = &self.images[image];
         let variable = &image.variables[variable];
         Some((variable, address.wrapping_sub(*bias).wrapping_sub(variable.address)))

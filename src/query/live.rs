@@ -107,22 +107,20 @@ impl Chains {
 fn flows_in_contexts(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Compared> {
     let chains = Chains::read(connection)?;
     let mut live = Rows::new();
-    let mut add = |key: Vec<String>, numbers: Vec<i64>| match live.entry(key) {
-        Entry::Vacant(at) => drop(at.insert(numbers)),
-        Entry::Occupied(mut at) => at.get_mut().iter_mut().zip(numbers).for_each(|(a, b)| *a += b),
-    };
     for ((writer, reader, via), row) in &sums.context_flows {
         let key = vec![chains.end(writer, sums), chains.end(reader, sums), via.clone()];
         let numbers = [row.bytes, row.unique_bytes, row.transfers];
-        add(key, numbers.map(u64::cast_signed).to_vec());
+        add(&mut live, key, numbers.map(u64::cast_signed).to_vec());
     }
     let mut built = Rows::new();
     for (mut key, numbers) in rows(connection, STACK_FLOWS)? {
         key[..2].iter_mut().for_each(|end| *end = chains.first(end));
-        let sums = built.entry(key).or_insert_with(|| vec![0; numbers.len()]);
-        sums.iter_mut().zip(numbers).for_each(|(sum, n)| *sum += n);
+        add(&mut built, key, numbers);
     }
     let columns = &["bytes", "unique_bytes", "transfers"];
+    if sums.processes > 1 {
+        (live, built) = (alike(live), alike(built));
+    }
     let mut compared = table_compared(("stack_edge", columns), &live, &built);
     for end in compared.different.iter_mut().flat_map(|row| &mut row.key[..2]) {
         if let Some(chain) = chains.name.get(end) {
@@ -135,11 +133,11 @@ fn flows_in_contexts(connection: &Connection, sums: &LiveSums) -> duckdb::Result
 /// Compares all that is summed with a database of the run; not `stack_edge` where some contexts count as one.
 pub fn compare(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Vec<Compared>> {
     let number = |n: u64| n.cast_signed();
+    // Of several processes a build counts an address once, and the sums in each of them.
+    let told = if sums.processes > 1 { 3 } else { 4 };
     let flows = sums.flows.iter().map(|((writer, reader, via), row)| {
-        (
-            vec![writer.clone(), reader.clone(), via.clone()],
-            vec![row.bytes, row.unique_bytes, row.transfers, row.addresses],
-        )
+        let numbers = [row.bytes, row.unique_bytes, row.transfers, row.addresses];
+        (vec![writer.clone(), reader.clone(), via.clone()], numbers[..told].to_vec())
     });
     let profiles = sums.functions.iter().map(|(name, row)| {
         let numbers = vec![row.calls, row.steps_self, row.steps_total, row.written_bytes];
@@ -173,17 +171,18 @@ pub fn compare(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Vec<C
         ),
         (
             "function_dataflow",
-            &["bytes", "unique_bytes", "transfers", "addresses"],
-            FLOWS.to_owned(),
+            &["bytes", "unique_bytes", "transfers", "addresses"][..told],
+            if told == 3 { FLOWS.replace(", addresses", "") } else { FLOWS.to_owned() },
             live(&mut flows.into_iter()),
         ),
         ("thread", &["steps"], THREADS.to_owned(), live(&mut threads.into_iter())),
     ];
+    let alike = |rows| if sums.processes > 1 { alike(rows) } else { rows };
     let mut compared: Vec<Compared> = tables
         .into_iter()
         .map(|(table, columns, sql, live)| {
             let built = rows(connection, &sql)?;
-            Ok(table_compared((table, columns), &live, &built))
+            Ok(table_compared((table, columns), &alike(live), &alike(built)))
         })
         .collect::<duckdb::Result<_>>()?;
     if sums.several == 0 {
@@ -212,6 +211,29 @@ fn rows(connection: &Connection, sql: &str) -> duckdb::Result<Rows> {
         Ok(())
     })?;
     Ok(all)
+}
+
+/// Without what the sums of several processes have otherwise (docs/sums.md): numbers of pipes and sockets, and whether
+/// memory is a stack.
+fn alike(rows: Rows) -> Rows {
+    let numberless = |name: String| match name.strip_suffix('>') {
+        Some(name) => format!("{}>", name.trim_end_matches(|c: char| c.is_ascii_digit())),
+        None if name == "stack" => "heap".to_owned(),
+        None => name,
+    };
+    let mut all = Rows::new();
+    for (key, numbers) in rows {
+        add(&mut all, key.into_iter().map(numberless).collect(), numbers);
+    }
+    all
+}
+
+/// Adds to the row with this key.
+fn add(rows: &mut Rows, key: Vec<String>, numbers: Vec<i64>) {
+    match rows.entry(key) {
+        Entry::Vacant(at) => drop(at.insert(numbers)),
+        Entry::Occupied(mut at) => at.get_mut().iter_mut().zip(numbers).for_each(|(a, b)| *a += b),
+    }
 }
 
 fn table_compared(

@@ -1,10 +1,11 @@
-//! The streams of a tree of processes as one: the first process's while it runs, then, when all have
+//! A tree of processes: its streams as one, that of the first process while it runs, then, when all have
 //! ended, those that the others left as files, in the order in which they began.
 
 use crate::trace::stream::{HEADER, PIECE_HEADER, piece_length};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader, Read, Seek, SeekFrom, Take};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -24,6 +25,11 @@ impl Folder {
         self.0.path().join("stream")
     }
 
+    /// Where the recorders find who takes their sums.
+    pub fn sums(&self) -> PathBuf {
+        self.0.path().join("sums")
+    }
+
     /// The streams but the first, which goes through a pipe.
     fn streams(&self) -> VecDeque<PathBuf> {
         let path = |n: &u32| self.0.path().join(format!("stream.{n}"));
@@ -31,30 +37,39 @@ impl Folder {
     }
 }
 
+/// Waits for a tree of processes.
+pub struct Waiter {
+    /// The process that the others descend from, and who is told how it ended.
+    pub root: u32,
+    pub ended: mpsc::Sender<ExitStatus>,
+    /// Is closed when none is left.
+    pub alive: Option<UnixStream>,
+}
+
 /// Reads all streams.
 pub struct Family {
     first: Option<PipeReader>,
     folder: Folder,
-    /// The process that the others descend from, and who is told how it ended.
-    root: u32,
-    ended: mpsc::Sender<ExitStatus>,
+    waiter: Waiter,
     files: VecDeque<PathBuf>,
     open: Option<Take<File>>,
 }
 
 impl Family {
-    pub fn new(
-        first: PipeReader,
-        folder: Folder,
-        root: u32,
-    ) -> (Family, mpsc::Receiver<ExitStatus>) {
-        let (ended, receiver) = mpsc::channel();
-        let (files, open) = (VecDeque::new(), None);
-        (Family { first: Some(first), folder, root, ended, files, open }, receiver)
+    pub fn new(first: PipeReader, folder: Folder, waiter: Waiter) -> Family {
+        Family { first: Some(first), folder, waiter, files: VecDeque::new(), open: None }
+    }
+}
+
+impl Waiter {
+    /// Waits until no process of the tree is left.
+    pub fn wait(&mut self) -> io::Result<()> {
+        let ended = self.wait_for_all();
+        self.alive = None;
+        ended
     }
 
-    /// Waits until no process of the tree is left.
-    fn wait(&self) -> io::Result<()> {
+    fn wait_for_all(&self) -> io::Result<()> {
         loop {
             let mut status = 0;
             // SAFETY: wait writes one int, which lives as long as the call.
@@ -83,7 +98,7 @@ impl Read for Family {
                 return Ok(n);
             }
             self.first = None;
-            self.wait()?;
+            self.waiter.wait()?;
             self.files = self.folder.streams();
         }
         loop {

@@ -19,14 +19,14 @@ use crate::trace::TraceError;
 use crate::trace::input::Input;
 use emulator::Emulator;
 pub use error::RecordError;
-use family::{Family, Folder};
+use family::{Family, Folder, Waiter};
 use recorder::Recorder;
 use said::{Said, memory_file};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeWriter, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -42,6 +42,16 @@ pub enum Processes {
     First,
     /// And all that come of it.
     All,
+}
+
+impl Processes {
+    /// What several processes write into; they are waited for from now on.
+    fn folder(self) -> io::Result<Option<Folder>> {
+        match self {
+            Processes::First => Ok(None),
+            Processes::All => family::adopt().and_then(|()| Folder::new()).map(Some),
+        }
+    }
 }
 
 /// The part of the run that is recorded.
@@ -139,23 +149,18 @@ impl Recording {
         let program = plan.name.clone();
         let start = |error| RecordError::Start { program: program.clone(), error };
         let (stream, writer) = io::pipe().map_err(start)?;
-        let folder = match plan.processes {
-            Processes::First => None,
-            Processes::All => Some(family::adopt().and_then(|()| Folder::new()).map_err(start)?),
-        };
+        let folder = plan.processes.folder().map_err(start)?;
         let said = matches!(recorder, Recorder::Valgrind { .. }).then(Said::new).flatten();
-        let ends = (folder.as_ref(), said.as_ref());
-        let spawned = recorder.spawn_with(&plan, writer, ends, unasked(plan.sums));
-        let (child, sums) = spawned.map_err(start)?;
+        let ends =
+            Ends { stream: Some(&writer), each: folder.as_ref(), said: said.as_ref(), sums: None };
+        let spawned = recorder.spawn_with(&plan, ends, unasked(plan.sums));
+        let Spawned { child, sums, alive } = spawned.map_err(start)?;
+        drop(writer);
         let mut recording =
             Recording { child, ended: None, keeper: None, said, sums, status: None };
         let stream: Box<dyn Read + Send> = match folder {
             None => Box::new(stream),
-            Some(folder) => {
-                let (family, ended) = Family::new(stream, folder, recording.child.id());
-                recording.ended = Some(ended);
-                Box::new(family)
-            }
+            Some(folder) => Box::new(Family::new(stream, folder, recording.waiter(alive))),
         };
         let words = plan.command.iter().map(|word| word.to_string_lossy());
         let name = match plan.keep_arguments {
@@ -182,23 +187,37 @@ impl Recording {
         }
     }
 
-    /// Starts a program that is to be summed only: what else the recorder tells is read and forgotten.
+    /// Starts a program that is to be summed only.
     pub fn start_sums(
         recorder: &Recorder,
         plan: &Plan,
         wanted: Wanted,
     ) -> Result<Recording, RecordError> {
         let start = |error| RecordError::Start { program: plan.name.clone(), error };
-        let (mut stream, writer) = io::pipe().map_err(start)?;
+        let folder = plan.processes.folder().map_err(start)?;
         let said = Said::new();
-        let spawned = recorder.spawn_with(plan, writer, (None, said.as_ref()), wanted);
-        let (child, sums) = spawned.map_err(start)?;
-        let forget = move || {
-            // It ends with the program; an error is its end, too.
-            let _ = io::copy(&mut stream, &mut io::sink());
-        };
-        std::thread::Builder::new().spawn(forget).map_err(start)?;
-        Ok(Recording { child, ended: None, keeper: None, said, sums, status: None })
+        let ends = Ends { stream: None, each: folder.as_ref(), said: said.as_ref(), sums: None };
+        let spawned = recorder.spawn_with(plan, ends, wanted);
+        let Spawned { child, sums, alive } = spawned.map_err(start)?;
+        let mut recording =
+            Recording { child, ended: None, keeper: None, said, sums, status: None };
+        if let Some(folder) = folder {
+            let mut waiter = recording.waiter(alive);
+            let wait = move || {
+                // Without it the sums end with the first process; an error is the end of it, too.
+                let _ = waiter.wait();
+                drop(folder);
+            };
+            std::thread::Builder::new().spawn(wait).map_err(start)?;
+        }
+        Ok(recording)
+    }
+
+    /// Who waits for all processes, and tells how this one ended.
+    fn waiter(&mut self, alive: Option<UnixStream>) -> Waiter {
+        let (ended, receiver) = mpsc::channel();
+        self.ended = Some(receiver);
+        Waiter { root: self.child.id(), ended, alive }
     }
 
     /// Waits for the program to end.
@@ -241,12 +260,22 @@ impl Recording {
 /// What a recorder writes to beside its stream.
 #[derive(Clone, Copy)]
 struct Ends<'a> {
-    /// Streams of other processes.
+    /// None: nobody reads the stream.
+    stream: Option<&'a PipeWriter>,
+    /// What other processes have.
     each: Option<&'a Folder>,
     /// What it says itself.
     said: Option<&'a Said>,
-    /// It asks there what code does, and sends its sums.
+    /// It asks there what code does, and sends its sums. With other processes each of them connects in their folder.
     sums: Option<&'a UnixStream>,
+}
+
+/// A recorder that runs.
+struct Spawned {
+    child: Child,
+    sums: Option<Taker>,
+    /// To be closed when no process is left that could send sums.
+    alive: Option<UnixStream>,
 }
 
 /// The sums are given at the end only.
@@ -272,31 +301,38 @@ impl Taker {
 
 impl Recorder {
     /// Runs a command, and takes its sums if the plan asks for them.
-    fn spawn_with(
-        &self,
-        plan: &Plan,
-        stream: PipeWriter,
-        (each, said): (Option<&Folder>, Option<&Said>),
-        wanted: Wanted,
-    ) -> io::Result<(Child, Option<Taker>)> {
-        let pair = (plan.sums != Sums::No).then(UnixStream::pair).transpose()?;
-        let (own, other) = pair.unzip();
-        let child = self.spawn(plan, stream, Ends { each, said, sums: other.as_ref() })?;
-        // The recorder has it now: when that ends, so does what is read here.
-        drop(other);
-        let Some(own) = own else { return Ok((child, None)) };
-        wanted.asked.listens(own.try_clone()?);
+    fn spawn_with(&self, plan: &Plan, ends: Ends, wanted: Wanted) -> io::Result<Spawned> {
         let (ended, status) = mpsc::channel();
-        let serve = move || live::serve(Isa::X86_64, own, wanted, &status);
-        let thread = std::thread::Builder::new().spawn(serve)?;
-        Ok((child, Some(Taker { thread, ended })))
+        let thread = std::thread::Builder::new();
+        let (child, thread, alive) = match (plan.sums, ends.each) {
+            (Sums::No, _) => {
+                let child = self.spawn(plan, ends)?;
+                return Ok(Spawned { child, sums: None, alive: None });
+            }
+            (_, None) => {
+                let (own, other) = UnixStream::pair()?;
+                let child = self.spawn(plan, Ends { sums: Some(&other), ..ends })?;
+                wanted.asked.listens(own.try_clone()?);
+                // The recorder has the other one now: when that ends, so does what is read here.
+                let serve = move || live::serve(Isa::X86_64, own, wanted, &status);
+                (child, thread.spawn(serve)?, None)
+            }
+            (_, Some(folder)) => {
+                let listener = UnixListener::bind(folder.sums())?;
+                let (alive, seen) = UnixStream::pair()?;
+                let child = self.spawn(plan, ends)?;
+                let serve = move || live::serve_all(Isa::X86_64, listener, seen, wanted, &status);
+                (child, thread.spawn(serve)?, Some(alive))
+            }
+        };
+        Ok(Spawned { child, sums: Some(Taker { thread, ended }), alive })
     }
 
-    /// Runs a command under the recorder, which writes its stream into the pipe.
-    fn spawn(&self, plan: &Plan, stream: PipeWriter, ends: Ends) -> io::Result<Child> {
-        let Ends { each, said, sums } = ends;
+    /// Runs a command under the recorder.
+    fn spawn(&self, plan: &Plan, ends: Ends) -> io::Result<Child> {
+        let Ends { stream, each, said, sums } = ends;
         let asked = sums.map(AsRawFd::as_raw_fd);
-        let descriptor = stream.as_raw_fd();
+        let descriptor = stream.map(AsRawFd::as_raw_fd);
         let mut inherited = None;
         let mut command = match self {
             Recorder::Valgrind { folder } => {
@@ -304,7 +340,10 @@ impl Recorder {
                 valgrind
                     .env("VALGRIND_LIB", folder)
                     .args(["-q", "--tool=addfg", "--vex-guest-chase=no"])
-                    .arg(format!("--stream-fd={descriptor}"))
+                    .arg(match descriptor {
+                        Some(descriptor) => format!("--stream-fd={descriptor}"),
+                        None => "--stream=/dev/null".to_owned(),
+                    })
                     .args(said.map(|said| format!("--said={}", said.path())))
                     .args(asked.map(|asked| format!("--sums-fd={asked}")))
                     .args((plan.sums == Sums::Only).then_some("--stepless=yes"))
@@ -313,9 +352,15 @@ impl Recorder {
                     .args(plan.part.options())
                     .args(plan.allocators.iter().map(|text| format!("--allocator={text}")));
                 if let Some(folder) = each {
-                    let mut option = OsString::from("--stream-each=");
-                    option.push(folder.prefix());
-                    valgrind.arg("--trace-children=yes").arg(option);
+                    let option = |name: &str, path: PathBuf| {
+                        let mut option = OsString::from(name);
+                        option.push(path);
+                        option
+                    };
+                    valgrind
+                        .arg("--trace-children=yes")
+                        .args(stream.map(|_| option("--stream-each=", folder.prefix())))
+                        .args((plan.sums != Sums::No).then(|| option("--sums-at=", folder.sums())));
                 }
                 valgrind.arg("--");
                 valgrind
@@ -330,6 +375,7 @@ impl Recorder {
                     let said = "no such file; QEMU does not look for programs in the PATH";
                     return Err(io::Error::new(io::ErrorKind::NotFound, said));
                 }
+                let descriptor = descriptor.ok_or(io::ErrorKind::Unsupported)?;
                 match plugin {
                     Some(plugin) => {
                         // What QEMU says of exceptions, unless its log is asked for something else.
@@ -348,7 +394,7 @@ impl Recorder {
         // SAFETY: fcntl may be called between fork and exec; the descriptors are open there.
         unsafe {
             command.pre_exec(move || {
-                for descriptor in [Some(descriptor), log, asked].into_iter().flatten() {
+                for descriptor in [descriptor, log, asked].into_iter().flatten() {
                     if libc::fcntl(descriptor, libc::F_SETFD, 0) == -1 {
                         return Err(io::Error::last_os_error());
                     }

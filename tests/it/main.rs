@@ -78,6 +78,7 @@ mod simulators;
 mod sqlite;
 mod stream;
 mod sums;
+mod sums_processes;
 mod symbols;
 mod system_calls;
 mod terminal;

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output};
 use std::time::Duration;
 
 /// A program of tests/programs; None, said why, where it cannot be recorded here.
-fn program(scratch: &Scratch, name: &str) -> Option<PathBuf> {
+pub fn program(scratch: &Scratch, name: &str) -> Option<PathBuf> {
     let runs_here = cfg!(target_arch = "x86_64") && have("valgrind") && have("pkg-config");
     let compiler = if name.ends_with(".cc") { "g++" } else { "gcc" };
     if !runs_here || !have(compiler) {
@@ -27,14 +27,14 @@ fn program(scratch: &Scratch, name: &str) -> Option<PathBuf> {
 
 /// Records with sums, and compares.
 fn compared(scratch: &Scratch, run: &[&str]) -> Output {
-    compared_with(scratch, run, "")
+    compared_with(scratch, run, &[], "")
 }
 
-/// With more options of valgrind's.
-fn compared_with(scratch: &Scratch, run: &[&str], options: &str) -> Output {
+/// With more options of addfg's and of valgrind's.
+pub fn compared_with(scratch: &Scratch, run: &[&str], more: &[&str], options: &str) -> Output {
     let (db, sums) = (scratch.path("run.duckdb"), scratch.path("sums"));
     let to = ["--force", "-o", utf8(&db), "--sums", utf8(&sums), "--check-sums"];
-    let all = [&["record", "-q", "--detail", "summary"], &to[..], &["--"], run].concat();
+    let all = [&["record", "-q", "--detail", "summary"], &to[..], more, &["--"], run].concat();
     // Some programs make files where they are run.
     command(&all)
         .env("VALGRIND_OPTS", options)
@@ -44,13 +44,13 @@ fn compared_with(scratch: &Scratch, run: &[&str], options: &str) -> Output {
 }
 
 /// Lines that say that something differs, or is not exact.
-fn differences(output: &Output) -> Vec<String> {
+pub fn differences(output: &Output) -> Vec<String> {
     let is_equal = |line: &&str| line.contains(", 0 differ;");
     said(output).lines().filter(|line| !is_equal(line)).map(str::to_owned).collect()
 }
 
 /// How many tables were compared.
-fn tables(output: &Output) -> usize {
+pub fn tables(output: &Output) -> usize {
     said(output).lines().filter(|line| line.contains(" rows equal")).count()
 }
 
@@ -169,7 +169,7 @@ fn few_numbers_are_enough() {
     for (name, numbers) in programs {
         let scratch = Scratch::new("sums-few");
         let Some(program) = program(&scratch, name) else { return };
-        let output = compared_with(&scratch, &[utf8(&program)], &few(numbers));
+        let output = compared_with(&scratch, &[utf8(&program)], &[], &few(numbers));
         assert_eq!(differences(&output), [""; 0], "{name}");
         assert_eq!(tables(&output), ALL, "{name}: {}", said(&output));
         let contexts = format!("SELECT count(*) > {numbers} FROM call_stack");
@@ -183,7 +183,7 @@ fn contexts_that_have_no_number_are_their_functions() {
     let scratch = Scratch::new("sums-merged");
     let Some(program) = program(&scratch, "containers.cc") else { return };
     let run = [utf8(&program)];
-    let output = compared_with(&scratch, &run, &few(250));
+    let output = compared_with(&scratch, &run, &[], &few(250));
     assert_eq!(differences(&output), [""; 0]);
     assert_eq!(tables(&output), WITHOUT_CONTEXTS, "{}", said(&output));
     let db = scratch.path("alone.duckdb");
@@ -202,7 +202,7 @@ fn contexts_that_have_no_number_are_their_functions() {
 fn too_many_functions_are_said() {
     let scratch = Scratch::new("sums-full");
     let Some(program) = program(&scratch, "recursion.c") else { return };
-    let output = compared_with(&scratch, &[utf8(&program)], &few(60));
+    let output = compared_with(&scratch, &[utf8(&program)], &[], &few(60));
     assert!(said(&output).contains("that there is room for"), "{}", said(&output));
     assert!(!output.status.success());
 }
@@ -285,7 +285,7 @@ fn random(few: u64, more: &[&str], options: &str) {
     let mut exact = 0;
     for seed in &seeds {
         let program = wild(&scratch, *seed, more);
-        let output = compared_with(&scratch, &[utf8(&program)], options);
+        let output = compared_with(&scratch, &[utf8(&program)], &[], options);
         if !NOT_EXACT.iter().any(|what| said(&output).contains(what)) {
             assert_eq!(differences(&output), [""; 0], "seed {seed}");
             assert!(output.status.success(), "seed {seed}: {}", said(&output));
@@ -376,7 +376,7 @@ fn agree(scratch: &Scratch, programs: &[Fixed]) {
     }
     for Fixed(seed, operations, words, option, compared) in programs {
         let program = wild_of(scratch, *seed, *operations, words);
-        let output = compared_with(scratch, &[utf8(&program)], option);
+        let output = compared_with(scratch, &[utf8(&program)], &[], option);
         let what = format!("seed {seed}, {words:?} {option}");
         let mut differ = differences(&output);
         // It may count otherwise, but does not here.
@@ -646,7 +646,7 @@ fn parts_of_a_register_by_many_functions_agree() {
     let program = scratch.path("mosaic");
     assemble(&repository("tests/programs/mosaic.c"), &program);
     for (options, all) in [("", ALL), (&few(60), WITHOUT_CONTEXTS), (&few(100), WITHOUT_CONTEXTS)] {
-        let output = compared_with(&scratch, &[utf8(&program)], options);
+        let output = compared_with(&scratch, &[utf8(&program)], &[], options);
         assert_eq!(differences(&output), [""; 0], "{options}");
         assert_eq!(tables(&output), all, "{options}: {}", said(&output));
     }
@@ -768,14 +768,14 @@ fn summed(scratch: &Scratch, name: &str, more: &[&str], run: &[&str]) -> PathBuf
 }
 
 /// Rows of a query, as text.
-fn rows(db: &Path, sql: &str) -> Vec<String> {
+pub fn rows(db: &Path, sql: &str) -> Vec<String> {
     let text = ok(&["sql", utf8(db), sql, "--format", "csv"]);
     text.lines().skip(1).map(str::to_owned).collect()
 }
 
 /// What both databases are to have the same rows of. Functions, images and contexts have other numbers. The linker looks for
 /// the letters of a path that has the number of the process: how many differ is another number in each run.
-const SAME: &[&str] = &[
+pub const SAME: &[&str] = &[
     "SELECT writer, reader, via, bytes, unique_bytes, transfers, addresses FROM function_dataflow
      WHERE reader NOT LIKE 'strcspn%' ORDER BY ALL",
     "SELECT f.name, p.* EXCLUDE (function_id, dead_bytes) FROM function_profile p JOIN function_symbol f USING (function_id)
@@ -822,22 +822,22 @@ const SAME: &[&str] = &[
 fn same_databases(name: &str) {
     let scratch = Scratch::new("sums-database");
     let Some(program) = program(&scratch, name) else { return };
-    same_rows(&scratch, &program, name, SAME.iter().copied());
+    same_rows(&scratch, &program, name, &[], SAME.iter().copied());
 }
 
 /// Of a program that does the same in each run.
-fn same_rows<'a>(
+pub fn same_rows<'a>(
     scratch: &Scratch,
     program: &Path,
     name: &str,
+    more: &[&str],
     all: impl Iterator<Item = &'a str>,
 ) {
     let stream = scratch.path("stream.duckdb");
-    let to = ["record", "-q", "--detail", "summary", "--force", "-o"];
-    command(&[&to[..], &[utf8(&stream), "--", utf8(program)]].concat())
-        .output()
-        .expect("addfg runs");
-    let sums = summed(scratch, "sums.duckdb", &["--force"], &[utf8(program)]);
+    let to = ["record", "-q", "--detail", "summary", "--force", "-o", utf8(&stream)];
+    command(&[&to[..], more, &["--", utf8(program)]].concat()).output().expect("addfg runs");
+    let options = [&["--force"], more].concat();
+    let sums = summed(scratch, "sums.duckdb", &options, &[utf8(program)]);
     for sql in all {
         let [stream, sums] = [&stream, &sums].map(|db| rows(db, sql));
         assert!(!stream.is_empty() || sql.contains("inlined"), "{name}: no rows: {sql}");
@@ -862,7 +862,7 @@ fn databases_of_random_programs_with_stubs_are_those_of_their_recordings() {
                 .iter()
                 .any(|of| sql.contains(of))
         });
-        same_rows(&scratch, &program, &format!("seed {seed}"), merged);
+        same_rows(&scratch, &program, &format!("seed {seed}"), &[], merged);
     }
 }
 
@@ -961,9 +961,7 @@ fn commands_work_on_databases_of_sums() {
 /// An option that would have no effect is refused.
 #[test]
 fn what_needs_steps_is_refused_without() {
-    for option in
-        [&["--saves", "literal"][..], &["--detail", "pairs"], &["--follow"], &["--prepare"]]
-    {
+    for option in [&["--saves", "literal"][..], &["--detail", "pairs"], &["--prepare"]] {
         let all = [&["record", "--no-steps"], option, &["--", "true"]].concat();
         let output = command(&all).output().expect("addfg runs");
         let refused = said(&output).contains("cannot be used with") && !output.status.success();

@@ -7,6 +7,7 @@ use super::super::finish::End;
 use super::super::front::ProcessPart;
 use super::super::{BuildError, Options, Report, suspicions};
 use super::planner::Planner;
+use super::processes::{Code, Part};
 use super::rows::Rows;
 use super::summary::{Known, merged, summary};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
@@ -23,7 +24,7 @@ fn carries() -> Carries {
     Carries { all_stores: true, ..Stream.carries() }
 }
 
-/// Writes the database. `name`: what the run is called there; `unique`: unique bytes and addresses were counted.
+/// Writes the database. `parts`: what is of each process alone; `name`: what the run is called there; `unique`: unique bytes and addresses were counted.
 ///
 /// # Errors
 /// It cannot be written.
@@ -31,35 +32,38 @@ pub fn write(
     options: &Options,
     name: &str,
     planner: &Planner,
-    rows: &Rows,
+    (rows, parts): (&Rows, &[Part]),
     unique: bool,
 ) -> Result<Report, BuildError> {
     let mut writer = Writer::create(&options.output, options.force)?;
-    system_calls(planner, rows, &writer)?;
+    system_calls(planner, parts, &writer)?;
     let connection = writer.join()?;
     let summary = summary(&known(planner), rows);
     let mut diagnostics = Diagnostics::default();
-    problems(planner, rows, &mut diagnostics);
+    let code = Code::new(planner, parts);
+    problems(planner, rows, &code, &mut diagnostics);
     let space = planner.space.borrow();
-    let named = planner.kernel.process().clone();
-    let process = ProcessPart { named, first_thread: 0, first_instruction: 0 };
+    let mut first_thread = 0;
+    let mut processes = Vec::new();
+    for ((process, part), first) in planner.processes.iter().zip(parts).zip(&code.first) {
+        let named = process.kernel.process().clone();
+        processes.push(ProcessPart { named, first_thread, first_instruction: *first });
+        first_thread += part.threads.len();
+    }
     let logged: Vec<u32> = rows.threads.iter().map(|(number, _)| *number).collect();
-    let processes: Vec<Option<usize>> = space.images().iter().map(|_| Some(0)).collect();
-    let mut counts = rows.counts.clone();
-    counts.resize(planner.segments.len(), 0);
     let end = End {
         connection: &connection,
         options,
         space: &space,
         sections: &planner.sections,
         mapped: &FxHashMap::default(),
-        processes: &[process],
+        processes: &processes,
         logged_threads: &logged,
-        image_processes: &processes,
-        insn_images: &planner.insn_images,
-        insns: &planner.insns,
-        defs: &planner.segments,
-        counts: &counts,
+        image_processes: &planner.image_processes,
+        insn_images: &code.images,
+        insns: &code.insns,
+        defs: &code.segments,
+        counts: &code.counts,
         summary: &summary,
         isa: planner.isa,
         threads: true,
@@ -77,23 +81,28 @@ pub fn write(
 }
 
 /// Writes what the program asked of the kernel.
-fn system_calls(planner: &Planner, rows: &Rows, writer: &Writer) -> Result<(), BuildError> {
+fn system_calls(planner: &Planner, parts: &[Part], writer: &Writer) -> Result<(), BuildError> {
     let sender = writer.sender().ok_or(StoreError::Stopped)?;
     // A failed send means that the writer has ended: its error is taken when it is joined.
     let send = |batch| drop(sender.send(batch));
     let mut events = EventRows::new(send, false);
-    for (steps, event) in &planner.system_calls {
-        let mut event = event.clone();
-        let index = |number: u32| rows.threads.iter().position(|(known, _)| *known == number);
-        event.renumber(|number| index(number).unwrap_or(0) as u32);
-        events.add(&event, *steps);
+    let (mut before, mut first_thread) = (0, 0);
+    for (process, part) in planner.processes.iter().zip(parts) {
+        for (steps, event) in &process.system_calls {
+            let mut event = event.clone();
+            let index = |number: u32| part.threads.iter().position(|(known, _)| *known == number);
+            event.renumber(|number| (first_thread + index(number).unwrap_or(0)) as u32);
+            events.add(&event, before + steps);
+        }
+        before += part.run[0];
+        first_thread += part.threads.len();
     }
     events.finish();
     Ok(())
 }
 
 /// What is not exact, and what the code shows of how it was recorded.
-fn problems(planner: &Planner, rows: &Rows, to: &mut Diagnostics) {
+fn problems(planner: &Planner, rows: &Rows, code: &Code, to: &mut Diagnostics) {
     for problem in &rows.problems {
         to.add(Diagnostic {
             severity: Severity::Error,
@@ -114,10 +123,10 @@ fn problems(planner: &Planner, rows: &Rows, to: &mut Diagnostics) {
         });
     }
     merged(rows.several()).into_iter().for_each(|d| to.add(d));
-    let (insns, counts) = (&planner.insns, &rows.counts);
-    suspicions::renamed(insns, &planner.segments, counts).into_iter().for_each(|d| to.add(d));
+    let (insns, segments, counts) = (&code.insns, &code.segments, &code.counts);
+    suspicions::renamed(insns, segments, counts).into_iter().for_each(|d| to.add(d));
     let names = &planner.functions.names;
-    let nameless = suspicions::nameless(insns, &planner.segments, counts, names);
+    let nameless = suspicions::nameless(insns, segments, counts, names);
     nameless.into_iter().for_each(|d| to.add(d));
 }
 

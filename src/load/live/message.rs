@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 /// A message is no longer than that.
 const MOST: u32 = 1 << 26;
 
+/// Bytes of the head of a message.
+pub const HEAD: usize = 8;
+
 /// What the recorder says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -28,18 +31,28 @@ pub enum Kind {
     Source,
     /// The sums as they are have been said; the program goes on.
     Snapshot,
+    /// A process of a tree begins; answered with its number.
+    Begin,
 }
 
 impl Kind {
     fn of(number: u32) -> Option<Kind> {
-        use Kind::{Code, End, Event, Map, Problem, Rows, Snapshot, Source, Unmap};
-        let all = [Map, Unmap, Code, Rows, Problem, End, Event, Source, Snapshot];
+        use Kind::{Begin, Code, End, Event, Map, Problem, Rows, Snapshot, Source, Unmap};
+        let all = [Map, Unmap, Code, Rows, Problem, End, Event, Source, Snapshot, Begin];
         all.get(number.checked_sub(1)? as usize).copied()
     }
 }
 
+/// The kind and the length of a message, from its head.
+pub fn head(head: &[u8; HEAD]) -> io::Result<(Kind, usize)> {
+    let [kind, length] =
+        [0, 4].map(|at| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]));
+    let kind = Kind::of(kind).filter(|_| length <= MOST).ok_or_else(bad)?;
+    Ok((kind, length as usize))
+}
+
 /// How long is looked for a message before it is waited for: a recorder that translates much asks again after less.
-const LOOKING: Duration = Duration::from_micros(200);
+pub const LOOKING: Duration = Duration::from_micros(200);
 
 /// The recorder's end of the socket. To fall asleep and to be woken costs more than most answers, so it looks for some
 /// time whether something has come, as long as that is so mostly.
@@ -84,15 +97,13 @@ impl Read for Wire {
 
 /// Reads the next message into `payload`; None at the end of them.
 pub fn read(from: &mut impl Read, payload: &mut Vec<u8>) -> io::Result<Option<Kind>> {
-    let mut head = [0; 8];
-    match from.read_exact(&mut head) {
+    let mut bytes = [0; HEAD];
+    match from.read_exact(&mut bytes) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         other => other?,
     }
-    let [kind, length] =
-        [0, 4].map(|at| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]));
-    let Some(kind) = Kind::of(kind).filter(|_| length <= MOST) else { return Err(bad()) };
-    payload.resize(length as usize, 0);
+    let (kind, length) = head(&bytes)?;
+    payload.resize(length, 0);
     from.read_exact(payload)?;
     Ok(Some(kind))
 }

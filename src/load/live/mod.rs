@@ -6,8 +6,10 @@ mod beside;
 mod database;
 mod message;
 mod planner;
+mod processes;
 mod rows;
 mod summary;
+mod wires;
 
 use super::{BuildError, Options, Report};
 use crate::event::Isa;
@@ -15,15 +17,18 @@ pub use asked::{Asked, Purpose};
 pub use beside::RunSums;
 use message::{Answer, Kind, Numbers, Wire};
 use planner::Planner;
+use processes::{Merge, Part};
 use rows::Rows;
 pub use rows::{FlowEnd, FlowSums, FunctionSums, LiveSums};
+use rustc_hash::FxHashMap;
 use std::io;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use wires::Wires;
 
 /// A database that is made of the sums alone.
 #[derive(Clone)]
@@ -49,10 +54,15 @@ impl Database {
         output.with_file_name(name)
     }
 
-    fn write(&self, to: &Path, planner: &Planner, rows: &Rows) -> Result<Report, BuildError> {
+    fn write(
+        &self,
+        to: &Path,
+        planner: &Planner,
+        sums: (&Rows, &[Part]),
+    ) -> Result<Report, BuildError> {
         let mut options = self.options.clone();
         options.output = to.to_owned();
-        database::write(&options, &self.name, planner, rows, self.unique)
+        database::write(&options, &self.name, planner, sums, self.unique)
     }
 }
 
@@ -113,57 +123,185 @@ fn fatal_fault(status: ExitStatus) -> Option<String> {
 pub fn serve(
     isa: Isa,
     mut stream: UnixStream,
-    mut wanted: Wanted,
+    wanted: Wanted,
     ended: &Receiver<ExitStatus>,
 ) -> io::Result<Taken> {
     let mut wire = Wire::new(stream.try_clone()?);
-    let (mut planner, mut answer) = (Planner::new(isa), Answer::default());
-    let (mut rows, mut payload, mut snapshots) = (Rows::default(), Vec::new(), 0);
-    // Those before an `exec`, until something is said behind it: then it failed.
-    let mut before_exec = None;
+    let (mut server, mut sums, mut payload) =
+        (Server::new(isa, wanted), Sums::default(), Vec::new());
     while let Some(kind) = living(message::read(&mut wire, &mut payload))?.flatten() {
-        let mut numbers = Numbers(&payload);
-        before_exec = None;
-        match kind {
-            Kind::Map => planner.map(numbers, &mut answer)?,
-            Kind::Code => planner.code(numbers, &mut answer)?,
-            Kind::Unmap => planner.unmap(numbers)?,
-            Kind::Event => planner.event(numbers)?,
-            Kind::Source => planner.source(numbers, &mut answer)?,
-            Kind::Rows => rows.add(numbers)?,
-            Kind::Problem => rows.problems.push(String::from_utf8_lossy(&payload).into_owned()),
-            Kind::Snapshot => {
-                let rows = std::mem::take(&mut rows);
-                match Why::of(numbers.four()?)? {
-                    Why::Exec => before_exec = Some(rows),
-                    why => snapshot(&mut wanted, &planner, &rows, why, &mut snapshots),
+        server.take(&mut sums, kind, &payload, &mut stream)?;
+        if sums.rows.is_whole {
+            break;
+        }
+    }
+    let rows = sums.end(ended.recv().ok());
+    let part = [Part::of(&server.planner, 0, &rows)];
+    Ok(server.finish(rows, &part))
+}
+
+/// Answers the recorders of a tree of processes, which connect to `listener`, until `alive` is closed and all of them are
+/// gone.
+///
+/// # Errors
+/// As [`serve`].
+pub fn serve_all(
+    isa: Isa,
+    listener: UnixListener,
+    alive: UnixStream,
+    wanted: Wanted,
+    ended: &Receiver<ExitStatus>,
+) -> io::Result<Taken> {
+    let (mut server, mut merge) = (Server::new(isa, wanted), Merge::default());
+    let mut wires = Wires::new(listener, alive);
+    // By wire: its process, and its sums.
+    let mut told: FxHashMap<usize, (Option<usize>, Sums)> = FxHashMap::default();
+    let (mut processes, mut first) = (0, None);
+    let mut payload = Vec::new();
+    while let Some((wire, kind)) = wires.read(&mut payload)? {
+        let (process, sums) = told.entry(wire).or_default();
+        match (kind, *process) {
+            (Some(Kind::Begin), None) => {
+                let mut numbers = Numbers(&payload);
+                let (parent, segments) = (numbers.four()? as usize, numbers.four()? as usize);
+                let parent = Some((parent, segments)).filter(|_| parent < processes);
+                if processes > 0 {
+                    server.planner.begin_process(parent);
+                }
+                *process = Some(processes);
+                server.answer.four(processes as u32);
+                living(server.answer.send(wires.stream(wire)))?;
+                processes += 1;
+            }
+            (Some(kind), Some(process)) => {
+                server.planner.enter(process);
+                server.take(sums, kind, &payload, wires.stream(wire))?;
+            }
+            (Some(_), None) => return Err(message::bad()),
+            (None, _) => {
+                let Some((Some(process), sums)) = told.remove(&wire) else { continue };
+                let rows = sums.end(None);
+                server.planner.end_process(process);
+                match process {
+                    // How it ended is known when all have.
+                    0 => first = Some(rows),
+                    _ => merge.add(&server.planner, process, &rows),
                 }
             }
-            Kind::End => {
-                rows.is_whole = true;
-                break;
+        }
+    }
+    let mut rows = first.unwrap_or_default();
+    rows.problems.extend(ended.recv().ok().and_then(fatal_fault));
+    merge.add(&server.planner, 0, &rows);
+    let (rows, parts) = merge.finish(processes.max(1));
+    Ok(server.finish(rows, &parts))
+}
+
+/// What a process has sent.
+#[derive(Default)]
+struct Sums {
+    rows: Rows,
+    /// Those before an `exec`, until something is said behind it: then it failed.
+    before_exec: Option<Rows>,
+}
+
+impl Sums {
+    /// Nothing comes any more; `status`: how the program ended.
+    fn end(self, status: Option<ExitStatus>) -> Rows {
+        let mut rows = self.rows;
+        match self.before_exec {
+            Some(until) => rows = Rows { is_whole: true, ..until },
+            None => rows.problems.extend(status.and_then(fatal_fault)),
+        }
+        rows
+    }
+}
+
+/// What is known of all processes.
+struct Server {
+    planner: Planner,
+    answer: Answer,
+    wanted: Wanted,
+    snapshots: u32,
+}
+
+impl Server {
+    fn new(isa: Isa, wanted: Wanted) -> Server {
+        Server { planner: Planner::new(isa), answer: Answer::default(), wanted, snapshots: 0 }
+    }
+
+    /// Takes a message of the process that is told of, and answers it.
+    fn take(
+        &mut self,
+        sums: &mut Sums,
+        kind: Kind,
+        payload: &[u8],
+        stream: &mut UnixStream,
+    ) -> io::Result<()> {
+        let (planner, answer) = (&mut self.planner, &mut self.answer);
+        let mut numbers = Numbers(payload);
+        let rows = &mut sums.rows;
+        sums.before_exec = None;
+        match kind {
+            Kind::Map => planner.map(numbers, answer)?,
+            Kind::Code => planner.code(numbers, answer)?,
+            Kind::Unmap => planner.unmap(numbers)?,
+            Kind::Event => planner.event(numbers)?,
+            Kind::Source => planner.source(numbers, answer)?,
+            Kind::Rows => rows.add(numbers)?,
+            Kind::Problem => rows.problems.push(String::from_utf8_lossy(payload).into_owned()),
+            Kind::Snapshot => {
+                let rows = std::mem::take(rows);
+                match Why::of(numbers.four()?)? {
+                    Why::Exec => sums.before_exec = Some(rows),
+                    why => self.snapshot(&rows, why),
+                }
             }
+            Kind::End => rows.is_whole = true,
+            Kind::Begin => return Err(message::bad()),
         }
         if matches!(kind, Kind::Map | Kind::Code | Kind::Source) {
-            living(wanted.asked.answer(&mut answer, &mut stream))?;
+            living(self.wanted.asked.answer(&mut self.answer, stream))?;
+        }
+        Ok(())
+    }
+
+    /// The sums as they are have come: for whom was asked for them, or for a marker of the program.
+    fn snapshot(&mut self, rows: &Rows, why: Why) {
+        let (planner, wanted) = (&self.planner, &mut self.wanted);
+        let purpose = match why {
+            Why::Asked => wanted.asked.next(),
+            Why::Marker => Some(Purpose::Database),
+            Why::Exec => None,
+        };
+        match (purpose, &wanted.database) {
+            (Some(Purpose::Look), _) => (wanted.told)(Told::Look(&rows.looked_at(planner))),
+            (Some(Purpose::Database), Some(database)) => {
+                self.snapshots += 1;
+                let to = database.snapshot(self.snapshots);
+                let written = database.write(&to, planner, (rows, &[Part::of(planner, 0, rows)]));
+                (wanted.told)(Told::Snapshot(&to, written));
+            }
+            _ => {}
         }
     }
-    let status = ended.recv().ok();
-    match before_exec {
-        Some(until) => rows = Rows { is_whole: true, ..until },
-        None => rows.problems.extend(status.and_then(fatal_fault)),
+
+    /// Gives what is wanted of the sums. `parts`: what is of each process alone.
+    fn finish(self, rows: Rows, parts: &[Part]) -> Taken {
+        let Server { planner, wanted, .. } = self;
+        let mut sums = match wanted.given {
+            Given::Nothing | Given::Run => LiveSums::default(),
+            given => rows.named(&planner, given == Given::ByContext),
+        };
+        sums.problems.clone_from(&rows.problems);
+        sums.is_whole = rows.is_whole;
+        sums.processes = parts.len();
+        sums.no_unique = wanted.database.as_ref().is_some_and(|database| !database.unique);
+        let database = wanted.database.filter(|_| sums.is_whole);
+        sums.report = database.map(|to| to.write(&to.options.output, &planner, (&rows, parts)));
+        let run = (wanted.given == Given::Run).then(|| RunSums::new(planner, rows));
+        Taken { sums, run }
     }
-    let mut sums = match wanted.given {
-        Given::Nothing | Given::Run => LiveSums::default(),
-        given => rows.named(&planner, given == Given::ByContext),
-    };
-    sums.problems.clone_from(&rows.problems);
-    sums.is_whole = rows.is_whole;
-    sums.no_unique = wanted.database.as_ref().is_some_and(|database| !database.unique);
-    let database = wanted.database.filter(|_| sums.is_whole);
-    sums.report = database.map(|to| to.write(&to.options.output, &planner, &rows));
-    let run = (wanted.given == Given::Run).then(|| RunSums::new(planner, rows));
-    Ok(Taken { sums, run })
 }
 
 /// None: the recorder was killed, which is no error of ours.
@@ -192,23 +330,5 @@ impl Why {
             2 => Ok(Why::Exec),
             _ => Err(message::bad()),
         }
-    }
-}
-
-/// The sums as they are have come: for whom was asked for them, or for a marker of the program.
-fn snapshot(wanted: &mut Wanted, planner: &Planner, rows: &Rows, why: Why, snapshots: &mut u32) {
-    let purpose = match why {
-        Why::Asked => wanted.asked.next(),
-        Why::Marker => Some(Purpose::Database),
-        Why::Exec => None,
-    };
-    match (purpose, &wanted.database) {
-        (Some(Purpose::Look), _) => (wanted.told)(Told::Look(&rows.looked_at(planner))),
-        (Some(Purpose::Database), Some(database)) => {
-            *snapshots += 1;
-            let to = database.snapshot(*snapshots);
-            (wanted.told)(Told::Snapshot(&to, database.write(&to, planner, rows)));
-        }
-        _ => {}
     }
 }

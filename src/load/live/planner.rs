@@ -13,7 +13,7 @@ use crate::analysis::segment::{Order, Purpose, Segment, Static};
 use crate::analysis::sums::Actors;
 use crate::event::{BlockDef, BlockStep, Event, ImageMap, InsnDef, Isa, MemShape, RegSpan};
 use crate::id::FunctionId;
-use crate::image::{AddressSpace, Image, Loaded};
+use crate::image::{AddressSpace, Image, Loaded, Mapped};
 use crate::isa::resolve::{resolve, undecoded};
 use crate::isa::{self, Decoder, MemOperand};
 use crate::trace::stream::KernelSources;
@@ -62,9 +62,34 @@ impl PlaceName {
     }
 }
 
-/// The code and the memory of the program that runs.
+/// A process that tells of itself.
+pub struct Process {
+    pub kernel: KernelSources,
+    /// What lies where, while another process is told of.
+    mapped: Mapped,
+    /// The process that it was forked from, and how many segments of that it knew then.
+    parent: Option<(usize, usize)>,
+    /// The segments that it was told itself.
+    segments: Vec<u32>,
+    /// System calls with the steps before them, as far as they are kept.
+    pub system_calls: Vec<(u64, Event)>,
+}
+
+impl Process {
+    fn new(isa: Isa, parent: Option<(usize, usize)>) -> Process {
+        let (kernel, mapped) = (KernelSources::new(isa), Mapped::default());
+        Process { kernel, mapped, parent, segments: Vec::new(), system_calls: Vec::new() }
+    }
+}
+
+/// The code and the memory of the processes that run: the first one from the beginning.
 pub struct Planner {
     pub isa: Isa,
+    pub processes: Vec<Process>,
+    /// The one that is told of.
+    now: usize,
+    /// By image: the process that has it; None: several.
+    pub image_processes: Vec<Option<usize>>,
     pub space: Space,
     pub functions: Functions,
     decoder: Box<dyn Decoder>,
@@ -72,15 +97,13 @@ pub struct Planner {
     pub insns: Vec<Insn>,
     /// By instruction: the image that it is of.
     pub insn_images: Vec<Option<usize>>,
-    /// The segments that were told, in this order.
+    /// The segments that were told.
     pub segments: Vec<BlockDef>,
     pub sections: Vec<dictionary::SectionRow>,
     known: FxHashMap<(u64, Vec<u8>), u32>,
     pub places: Vec<PlaceName>,
     given_up: FxHashSet<String>,
-    pub kernel: KernelSources,
-    /// System calls with the steps before them, as far as they are kept.
-    pub system_calls: Vec<(u64, Event)>,
+    calls_kept: usize,
     pub calls_left_out: u64,
     /// What the kernel's accesses were named by.
     pub sources: Vec<String>,
@@ -92,6 +115,9 @@ impl Planner {
         let through = Named::new("--through", &[]);
         Planner {
             isa,
+            processes: vec![Process::new(isa, None)],
+            now: 0,
+            image_processes: Vec::new(),
             functions: Functions::new(space.clone(), false, through),
             space,
             decoder: isa::decoder(isa, false),
@@ -103,11 +129,58 @@ impl Planner {
             known: FxHashMap::default(),
             places: Vec::new(),
             given_up: FxHashSet::default(),
-            kernel: KernelSources::new(isa),
-            system_calls: Vec::new(),
+            calls_kept: 0,
             calls_left_out: 0,
             sources: Vec::new(),
         }
+    }
+
+    // ---- processes ----
+
+    /// One more process begins, forked from another one that had so many segments; gives its number. The first that
+    /// there is from the beginning does not begin so.
+    pub fn begin_process(&mut self, parent: Option<(usize, usize)>) -> usize {
+        self.processes.push(Process::new(self.isa, parent));
+        self.processes.len() - 1
+    }
+
+    /// What is told from now on is of this process.
+    pub fn enter(&mut self, process: usize) {
+        if process == self.now {
+            return;
+        }
+        let mapped = std::mem::take(&mut self.processes[process].mapped);
+        let before = self.space.borrow_mut().swap(mapped);
+        let last = &mut self.processes[self.now];
+        last.mapped = before;
+        let names = std::mem::take(last.kernel.names());
+        *self.processes[process].kernel.names() = names;
+        self.now = process;
+    }
+
+    /// A process tells nothing any more.
+    pub fn end_process(&mut self, process: usize) {
+        match process == self.now {
+            true => self.space.borrow_mut().unmap_all(),
+            false => self.processes[process].mapped = Mapped::default(),
+        }
+    }
+
+    /// The segments of a process by its numbers, with those of the processes that it comes from.
+    pub fn segments_of(&self, process: usize) -> Vec<u32> {
+        let (mut parts, mut at) = (Vec::new(), (process, usize::MAX));
+        // A process comes from one that began before it.
+        loop {
+            let of = &self.processes[at.0];
+            let inherited = of.parent.map_or(0, |(_, n)| n).min(at.1);
+            let own = at.1 - inherited;
+            parts.push(&of.segments[..own.min(of.segments.len())]);
+            match of.parent {
+                Some((parent, _)) => at = (parent, inherited),
+                None => break,
+            }
+        }
+        parts.into_iter().rev().flatten().copied().collect()
     }
 
     // ---- memory ----
@@ -141,7 +214,8 @@ impl Planner {
             let space = self.space.borrow();
             space.images()[*i].image.path.file_name() == Path::new(path).file_name()
         };
-        if known.is_some_and(|known| same(&known)) {
+        if let Some(known) = known.filter(same) {
+            self.belongs(known);
             return Vec::new();
         }
         if map.executable && !self.given_up.contains(path) {
@@ -165,6 +239,12 @@ impl Planner {
             return vec![(map.address, last, id)];
         }
         Vec::new()
+    }
+
+    /// The process has the image, too.
+    fn belongs(&mut self, image: usize) {
+        let of = &mut self.image_processes[image];
+        *of = of.filter(|process| *process == self.now);
     }
 
     fn name(&mut self, via: &'static str, name: String, image: Option<usize>) -> u32 {
@@ -202,8 +282,14 @@ impl Planner {
         let known = self.space.borrow().images().iter().position(same);
         let at = known.unwrap_or(self.space.borrow().images().len());
         match known {
-            Some(_) => self.space.borrow_mut().map_again(at),
-            None => self.space.borrow_mut().map(loaded),
+            Some(_) => {
+                self.belongs(at);
+                self.space.borrow_mut().map_again(at);
+            }
+            None => {
+                self.image_processes.push(Some(self.now));
+                self.space.borrow_mut().map(loaded);
+            }
         }
         let rows = dictionary::image_sections(&self.space.borrow(), at);
         let mut placed = Vec::new();
@@ -226,17 +312,20 @@ impl Planner {
 
     pub fn event(&mut self, mut of: Numbers) -> io::Result<()> {
         let (kind, steps) = (of.four()? as u8, of.eight()?);
-        let calls = &mut self.system_calls;
+        let Process { kernel, system_calls, .. } = &mut self.processes[self.now];
         let tell = |event| match event {
-            Event::SystemCall(_) if calls.len() < MOST_CALLS => calls.push((steps, event)),
+            Event::SystemCall(_) if self.calls_kept < MOST_CALLS => {
+                self.calls_kept += 1;
+                system_calls.push((steps, event));
+            }
             Event::SystemCall(_) => self.calls_left_out += 1,
             _ => {}
         };
-        self.kernel.event(kind, of.0, tell).then_some(()).ok_or_else(super::message::bad)
+        kernel.event(kind, of.0, tell).then_some(()).ok_or_else(super::message::bad)
     }
 
     pub fn source(&mut self, mut of: Numbers, answer: &mut Answer) -> io::Result<()> {
-        let name = self.kernel.name(of.four()? != 0);
+        let name = self.processes[self.now].kernel.name(of.four()? != 0);
         let known = self.sources.iter().position(|source| **source == *name);
         let at = known.unwrap_or(self.sources.len());
         if known.is_none() {
@@ -288,6 +377,7 @@ impl Planner {
         for segment in segments.iter() {
             let first = segment.first_step as usize;
             let steps = def.steps[first..first + segment.steps as usize].to_vec();
+            self.processes[self.now].segments.push(self.segments.len() as u32);
             self.segments.push(BlockDef { steps, ..BlockDef::default() });
         }
         Ok(())

@@ -99,6 +99,8 @@ pub struct LiveSums {
     pub is_whole: bool,
     /// Unique bytes and addresses were left out.
     pub no_unique: bool,
+    /// Processes that it is of. An address counts in each of them.
+    pub processes: usize,
     /// The database that was made of them, if one was wanted.
     pub report: Option<Result<Report, BuildError>>,
 }

@@ -37,6 +37,11 @@ impl Descriptors {
         self.names
     }
 
+    /// What it has in common with the processes that are told of between its own events.
+    pub fn names(&mut self) -> &mut Names {
+        &mut self.names
+    }
+
     /// A descriptor is open on this from now on, as the system names it; on nothing if that is empty.
     pub fn open(&mut self, descriptor: u64, on: Box<str>) {
         if let Some(standard) = place(descriptor) {

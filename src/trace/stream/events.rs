@@ -161,6 +161,11 @@ impl Events {
         Common { names, shared: self.shared, unknown: self.unknown }
     }
 
+    /// See [`Descriptors::names`].
+    pub fn names(&mut self) -> &mut Names {
+        self.descriptors.names()
+    }
+
     /// The program that was to be next when the process was last seen.
     pub fn exec(&self) -> Option<&str> {
         self.exec.as_deref()

@@ -1,6 +1,7 @@
 //! What the kernel's accesses are named by, as the events of a stream tell it.
 
 use super::bytes::Bytes;
+use super::descriptors::Names;
 use super::events::{Common, Events};
 use crate::event::{Event, Isa, Process};
 
@@ -30,6 +31,11 @@ impl KernelSources {
     /// What the thread's open system call reads from or writes to; `structure`: of what is no data of it.
     pub fn name(&self, structure: bool) -> Box<str> {
         self.events.source(structure).unwrap_or_else(|| "<kernel>".into())
+    }
+
+    /// What it has in common with other processes: is to be where events are taken.
+    pub fn names(&mut self) -> &mut Names {
+        self.events.names()
     }
 
     /// The process, as far as it is known.
