@@ -418,7 +418,23 @@ static void take_turn(addfg_u32 vcpu)
     pthread_mutex_unlock(&lock);
 }
 
-static void on_block(unsigned vcpu, void *data)
+static void tell_if_signal(addfg_u64 address, const void *state);
+
+#define HIDDEN __attribute__((visibility("hidden")))
+HIDDEN void addfg_on_block(unsigned vcpu, void *data, const void *state);
+HIDDEN void addfg_block_begins(unsigned vcpu, void *data);
+
+/* While the program's code runs, from which blocks are called, a register of the host has the address of what QEMU knows of the thread:
+ * it is the third argument. Elsewhere it is not known. */
+#if defined(__x86_64__)
+__asm__(".text\naddfg_block_begins:\n mov %rbp, %rdx\n jmp addfg_on_block\n");
+#elif defined(__aarch64__)
+__asm__(".text\naddfg_block_begins:\n mov x2, x19\n b addfg_on_block\n");
+#else
+void addfg_block_begins(unsigned vcpu, void *data) { addfg_on_block(vcpu, data, NULL); }
+#endif
+
+void addfg_on_block(unsigned vcpu, void *data, const void *state)
 {
     if (!recording || vcpu >= THREADS) return;
     if (owner == vcpu) {
@@ -441,6 +457,7 @@ static void on_block(unsigned vcpu, void *data)
     }
     atomic_store_explicit(&progress, progress + 1, memory_order_relaxed);
     if (log_fd >= 0 && (!log_window || log_at == WINDOW || log_window[log_at])) tell_log(vcpu);
+    tell_if_signal(((Block *)data)->address[0], state);
     running = data;
     running_on = vcpu;
     again = false;
@@ -673,7 +690,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     addfg_u64 last = b->address[count - 1];
     b->cut = merges && count > 1 && (last ^ (last + 15)) >> 12;
     bool reads = m_profile && value_of;
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, reads ? QEMU_PLUGIN_CB_R_REGS : QEMU_PLUGIN_CB_NO_REGS, b);
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, addfg_block_begins, reads ? QEMU_PLUGIN_CB_R_REGS : QEMU_PLUGIN_CB_NO_REGS, b);
 }
 
 /* ---- the program's memory ---- */
@@ -778,6 +795,7 @@ static void tell_maps(void)
 }
 
 #include "system_calls.h"
+#include "signals.h"
 
 /* ---- system calls ---- */
 
@@ -885,6 +903,7 @@ static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t
     int of = descriptor_of(c->rule);
     if (of >= 0) tell_descriptor(c->argument[of]);
     if (is_named(c->rule, "exit_group")) exit_code = (addfg_u32)a1 & 255;
+    leave_frame(c);
     event(ADDFG_SYSCALL, values, 8, NULL);
     call_begins(c);
     thread[vcpu].in_call = true;
@@ -911,7 +930,10 @@ static void on_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_
     bool failed = result < 0 && result >= -4095;
     addfg_u64 values[2] = { failed, failed ? (addfg_u64)-result : bits32 ? (addfg_u32)result : (addfg_u64)result };
     call_returns(c, failed, values[1]);
-    if (!failed) tell_effect(c);
+    if (!failed) {
+        tell_effect(c);
+        note_handler(c);
+    }
     event(ADDFG_SYSCALL_END, values, 2, NULL);
 }
 
@@ -958,6 +980,11 @@ EXPORTED int kill(pid_t pid, int signal)
         on_end(0, NULL);
     }
     return (int)syscall(SYS_kill, pid, signal);
+}
+
+static void tell_if_signal(addfg_u64 address, const void *state)
+{
+    if (handler_bits & bit_of(address & ~(addfg_u64)arm) && state && of_state.stack) tell_signal_of(address, state);
 }
 
 /* A child process records nothing; the parent goes on. */
@@ -1008,6 +1035,7 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, i
     arm64 = targets[i].machine == EM_AARCH64;
     column = targets[i].column;
     find_rules();
+    find_state(targets[i].machine);
     pthread_atfork(NULL, NULL, in_child);
     user_mode = !info->system_emulation;
     if (!user_mode && qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu) counter.score = qemu_plugin_scoreboard_new(sizeof counted);

@@ -20,6 +20,7 @@ mod fir;
 mod flows;
 mod foreign;
 mod formats;
+mod frames;
 mod functions;
 #[path = "../../fuzz/mod.rs"]
 mod fuzz;

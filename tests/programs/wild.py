@@ -690,7 +690,9 @@ class Program:
         lines += [f"\txor %edi, %edi\n\tmov ${231 if self.more else 60}, %eax\n\tsyscall\n\t.size _start, .-_start"]
         if "signals" in self.more:
             for number in range(HANDLED + 1):
-                lines.append(f"\t.type handler{number}, @function\nhandler{number}:\n\tcall f{number}\n\tret\n\t.size handler{number}, .-handler{number}")
+                # What is looked at all the time may take longer than the timer does: that ends.
+                rings = "\tdecl rings\n\tjnz .Lrings\n\tmov $38, %eax\n\txor %edi, %edi\n\tmov $never, %esi\n\txor %edx, %edx\n\tsyscall\n.Lrings:\n" if number == HANDLED else ""
+                lines.append(f"\t.type handler{number}, @function\nhandler{number}:\n{rings}\tcall f{number}\n\tret\n\t.size handler{number}, .-handler{number}")
             lines.append("\t.type restorer, @function\nrestorer:\n\tmov $15, %eax\n\tsyscall\n\t.size restorer, .-restorer")
         if "stubs" in self.more:
             lines += self.stubs()
@@ -713,7 +715,7 @@ class Program:
         if self.more:
             acts = "".join(f"\nact{n}:\t.quad handler{n}, {flags}, restorer, 0" for n, flags in enumerate([0x44000004, 0x04000004, 0x04000000]))
             lines += ["\t.data", "own:\t.quad 0\nheap:\t.quad 0\ncaught_stack:\t.quad 0\ncaught_at:\t.quad 0\nnumbers:\t.zero 64"]
-            lines += ["marks:\t.quad 0x41460002, 7, 0, 0, 0, 0\ntimer:\t.quad 0, 2000, 0, 2000" + (acts if "signals" in self.more else "")]
+            lines += ["marks:\t.quad 0x41460002, 7, 0, 0, 0, 0\ntimer:\t.quad 0, 2000, 0, 2000\nnever:\t.quad 0, 0, 0, 0\nrings:\t.long 400" + (acts if "signals" in self.more else "")]
             lines += ['itself:\t.string "/proc/self/exe"', "\t.bss", "\t.balign 16\nstacks:\t.zero 65536"]
         return "\n".join(lines) + '\n\t.section .note.GNU-stack, ""'
 

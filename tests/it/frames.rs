@@ -1,0 +1,52 @@
+//! What a signal puts onto the stack of its handler is told by the plugin for QEMU, which finds it where the handler begins.
+
+use crate::common::{Scratch, command, compile, have, ok, said, utf8};
+
+/// Compilers and their options, and emulators.
+const TARGETS: [(&str, &[&str], &str); 6] = [
+    ("gcc", &[], "qemu-x86_64"),
+    ("i686-linux-gnu-gcc", &[], "qemu-i386"),
+    ("arm-linux-gnueabi-gcc", &["-marm"], "qemu-arm"),
+    ("arm-linux-gnueabi-gcc", &["-mthumb", "-march=armv7-a", "-mfloat-abi=softfp"], "qemu-arm"),
+    ("aarch64-linux-gnu-gcc", &[], "qemu-aarch64"),
+    ("riscv64-linux-gnu-gcc", &[], "qemu-riscv64"),
+];
+
+/// The program finds itself which bytes that is; all of them are the kernel's, on each instruction set.
+#[test]
+fn what_a_signal_writes_is_the_kernels() {
+    for (compiler, options, emulator) in TARGETS {
+        let scratch = Scratch::new("frames");
+        let (program, db) = (scratch.path("frames"), scratch.path("frames.duckdb"));
+        let flags = [&["-O1", "-g", "-static"], options].concat();
+        if !have("gcc") || !have(emulator) || !compile(compiler, "frames.c", &flags, &program) {
+            continue;
+        }
+        let all = ["record", "-q", "--qemu", emulator, "-o", utf8(&db), "--", utf8(&program)];
+        let output = command(&all).output().expect("addfg runs");
+        if said(&output).contains("without plugins") {
+            continue;
+        }
+        let counted: i64 =
+            String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number");
+        let number = |what: &str| -> i64 {
+            let text = ok(&["sql", utf8(&db), &format!("SELECT {what}"), "--format", "csv"]);
+            text.lines().nth(1).expect("a row").parse().expect("a number")
+        };
+        let of = |writer: &str| {
+            number(&format!(
+                "coalesce(sum(bytes), 0)::BIGINT FROM function_dataflow
+                 WHERE reader = 'read_changed' AND writer = '{writer}' AND via <> 'register'"
+            ))
+        };
+        // A few are what the handler itself has on that stack.
+        let own = 64;
+        let kernels = of("<kernel>");
+        assert_eq!(of("fill"), 0, "{emulator} {options:?}");
+        assert!(kernels > 400 && counted - kernels <= own, "{emulator}: {kernels} of {counted}");
+        let told = number("count(*) FROM signal_event WHERE kind = 'delivered'");
+        assert_eq!(told, 6, "{emulator} {options:?}");
+        let lost = number("count(*) FROM diagnostic WHERE code = 'recorder-warning'");
+        assert_eq!(lost, 0, "{emulator} {options:?}");
+    }
+}
