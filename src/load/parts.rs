@@ -7,6 +7,7 @@ use super::crossings::Crosser;
 use super::error::BuildError;
 use super::events::EventRows;
 use super::glance::{Calls, Crossings, Whose};
+use super::history::{GoingOn, Historian, History};
 use super::options::Detail;
 use super::packed::{self, LowRows, PART, Run, Wanted, one_chunk};
 use super::pass::Send;
@@ -20,7 +21,6 @@ use crate::analysis::{Interval, Late, Output, pass::Pass};
 use crate::event::RunBatch;
 use crate::id::{CallId, FunctionId, Seq, ThreadId};
 use crate::isa::decoded::FlowKind;
-use crate::store::KNOWS_WHAT_IS_MISSING;
 use crate::store::chunk::Runs;
 use crate::store::pieces;
 use crate::store::run_code::RunCode;
@@ -34,13 +34,13 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex};
 
 /// The chunks of a run, and of which of them there are temporary rows.
 pub struct Parts {
-    of: Arc<Packed>,
+    of: Packed,
     /// See [`followers`]; found when a question about a set asks.
     followers: OnceCell<BTreeMap<FunctionId, BTreeSet<FunctionId>>>,
     made: RefCell<BTreeSet<usize>>,
@@ -50,26 +50,6 @@ pub struct Parts {
     worker: RefCell<Option<Worker<'static>>>,
     /// Workers so far.
     workers: AtomicUsize,
-    /// Whether to say how far they are.
-    tells: bool,
-}
-
-/// A run of which each chunk has a state, for connections beside.
-#[derive(Clone)]
-pub struct Apart(Arc<Packed>);
-
-impl Apart {
-    /// Its parts on a connection, which has rows of nothing yet; nobody is told how far it is.
-    ///
-    /// # Errors
-    /// Where the database is damaged.
-    pub fn open(&self, connection: &Connection, wanted: &Wanted) -> Result<Parts, BuildError> {
-        connection.execute_batch(KNOWS_WHAT_IS_MISSING)?;
-        let mut parts = Parts::begin(connection, self.0.clone(), wanted)?;
-        parts.tells = false;
-        parts.add_begun(connection, wanted)?;
-        Ok(parts)
-    }
 }
 
 /// As many numbers of kinds are apart that a worker gives: no question has so many workers.
@@ -165,16 +145,12 @@ impl Parts {
             return Ok(None);
         }
         match Packed::read(connection)? {
-            Some(of) => Parts::begin(connection, Arc::new(of), wanted).map(Some),
+            Some(of) => Parts::begin(connection, of, wanted).map(Some),
             None => Ok(None),
         }
     }
 
-    fn begin(
-        connection: &Connection,
-        of: Arc<Packed>,
-        wanted: &Wanted,
-    ) -> Result<Parts, BuildError> {
+    fn begin(connection: &Connection, of: Packed, wanted: &Wanted) -> Result<Parts, BuildError> {
         packed::begin_temporary(connection, wanted.detail, PART)?;
         add_events(connection)?;
         Ok(Parts {
@@ -185,13 +161,7 @@ impl Parts {
             worker: RefCell::default(),
             // The first is who gives what is known from the start.
             workers: AtomicUsize::new(1),
-            tells: true,
         })
-    }
-
-    /// The same run for connections beside.
-    pub fn apart(&self) -> Apart {
-        Apart(self.of.clone())
     }
 
     /// Adds the rows of what began in one chunk and ended in another one.
@@ -489,6 +459,23 @@ impl Parts {
         self.each(connection, chunks, |_| Crosser::new(run, whose, going_on), take)
     }
 
+    /// What happened in some chunks, which are given in their order; with what they read if asked for.
+    ///
+    /// # Errors
+    /// Where a chunk or its state is damaged, and those of `take`.
+    pub fn histories<E: From<BuildError>>(
+        &self,
+        connection: &Connection,
+        with_reads: bool,
+        chunks: &[usize],
+        take: impl FnMut(usize, History) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Packed { chunks: all, run, ended, .. } = &self.of;
+        let intervals = ended.iter().flat_map(|ended| &ended.intervals);
+        let going_on = &GoingOn::new(all, intervals, ended.iter().flat_map(|ended| &ended.late));
+        self.each(connection, chunks, |_| Historian::new((run, all), going_on, with_reads), take)
+    }
+
     /// The calls that begin and end in some chunks.
     ///
     /// # Errors
@@ -566,9 +553,7 @@ impl Parts {
                 while let Some(made) = waiting.remove(&expected) {
                     take(chunks[expected], made)?;
                     expected += 1;
-                    if self.tells {
-                        packed::tell(expected as u64, chunks.len() as u64);
-                    }
+                    packed::tell(expected as u64, chunks.len() as u64);
                 }
             }
             Ok(())

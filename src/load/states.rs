@@ -14,7 +14,7 @@ use crate::analysis::{
     Call, Communication, Flow, FoldedCall, Interval, Late, Output, SavedRegister,
 };
 use crate::event::{BlockDef, Event, RunBatch};
-use crate::id::{ActorId, FunctionId};
+use crate::id::{ActorId, FunctionId, InstructionId};
 use crate::store::StoreError;
 use crate::store::chunk::Runs;
 use crate::store::run_state::{Ended, Meets, Part, pack_events, pack_state, unpack_events};
@@ -325,6 +325,12 @@ fn steps_of(runs: &Runs, defs: &[BlockDef]) -> u64 {
 pub(super) fn function(cell: &Cell, insns: &[FunctionId]) -> Option<FunctionId> {
     let actor = cell.actor(crate::analysis::StackSide::Below).writer::<ActorId>()?;
     insns.get(actor.index()).copied()
+}
+
+/// The instruction of that step, where the pass tells instructions apart.
+pub(super) fn instruction(cell: &Cell) -> Option<InstructionId> {
+    let actor = cell.actor(crate::analysis::StackSide::Below).writer::<ActorId>()?;
+    Some(InstructionId::at(actor.index()))
 }
 
 /// All cells of a state.

@@ -1,28 +1,32 @@
-//! The parts of a packed run in which functions of a set are open, each gone through with rows of its own on
-//! a connection of its own, on as many processors as there are.
+//! The chunks of a packed run in which functions of a set are open, each gone through alone, on as many
+//! processors as there are. What the calls in them did is put together in the order of the run; no rows of
+//! it are made.
 
-use super::code::{Code, steps_of};
+use super::code::Code;
+use super::control::{ControlFlow, Transitions, Walk};
+use super::dependences::{Gatherer, LoopDependences};
 use super::error::ReplayError;
-use crate::id::FunctionId;
-use crate::load::packed::{self, Wanted};
+use super::nest::Nests;
+use super::places::Places;
+use super::writers::Shown;
+use crate::id::{CallId, FunctionId, InstructionId};
+use crate::load::packed::Wanted;
 use crate::load::parts::Parts;
 use duckdb::Connection;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-
-/// Chunks that are gone through together at least, if there are so many: their rows are in memory.
-const TOGETHER: usize = 32;
 
 /// Where functions of a set are open.
 pub struct Around<'a> {
     connection: &'a Connection,
     parts: Parts,
-    wanted: Wanted,
-    /// Of chunks, by place: at the ends of each none of the set is open.
-    ranges: Vec<Range<usize>>,
+    code: Code,
+    /// In order: where some are not of them, none of the set is open before those that follow.
+    chunks: Vec<usize>,
+    /// Calls that go on from one chunk into another, each with its last step.
+    ends: FxHashMap<CallId, u64>,
+    /// Callers of those.
+    callers: FxHashMap<CallId, CallId>,
 }
 
 impl<'a> Around<'a> {
@@ -31,89 +35,91 @@ impl<'a> Around<'a> {
     /// # Errors
     /// Where the database is damaged.
     pub fn open(connection: &'a Connection) -> Result<Option<Around<'a>>, ReplayError> {
-        let wanted = Wanted::calls();
-        let parts = Parts::without_rows(connection, &wanted)?;
-        Ok(parts.map(|parts| Around { connection, parts, wanted, ranges: Vec::new() }))
-    }
-
-    /// Looks for where functions of a set are open.
-    ///
-    /// # Errors
-    /// Where a state is damaged.
-    pub fn find(&mut self, set: &BTreeSet<FunctionId>) -> Result<(), ReplayError> {
-        self.ranges = self.parts.around(self.connection, set)?;
-        Ok(())
-    }
-
-    /// Goes through the parts, which are [`Code::ranges`] of what `take` gets, and gives what it finds in
-    /// their order.
-    ///
-    /// # Errors
-    /// Where a chunk or a state is damaged, and those of `take`.
-    pub fn each<T: Send>(
-        &self,
-        take: impl Fn(&Code, &Connection) -> Result<T, ReplayError> + Sync,
-    ) -> Result<Vec<T>, ReplayError> {
-        let groups = groups(&self.ranges);
-        let chunks: Vec<usize> =
-            groups.iter().map(|group| group.iter().map(ExactSizeIterator::len).sum()).collect();
-        let all = chunks.iter().sum::<usize>() as u64;
-        let workers = std::thread::available_parallelism().map_or(1, usize::from).min(groups.len());
-        let connections = (0..workers).map(|_| self.connection.try_clone().map(Mutex::new));
-        let connections = connections.collect::<duckdb::Result<Vec<_>>>()?;
-        let (next, apart, wanted) = (AtomicUsize::new(0), self.parts.apart(), &self.wanted);
-        let (sender, receiver) = mpsc::channel();
-        let part = |connection: &Connection, group: &[Range<usize>]| -> Result<T, ReplayError> {
-            // Rows of a connection end with it.
-            let connection = connection.try_clone()?;
-            let parts = apart.open(&connection, wanted)?;
-            parts.ensure(&connection, wanted, group.iter().cloned().flatten())?;
-            let mut code = Code::open_steps(&connection)?;
-            let range = |chunks: &Range<usize>| {
-                let chunks = parts.chunks().get(chunks.clone()).unwrap_or_default();
-                Some((steps_of(chunks.first()?).0, steps_of(chunks.last()?).1))
-            };
-            code.ranges = group.iter().filter_map(range).collect();
-            take(&code, &connection)
+        let Some(parts) = Parts::without_rows(connection, &Wanted::calls())? else {
+            return Ok(None);
         };
-        std::thread::scope(|scope| {
-            for connection in connections {
-                let (sender, groups, next, part) = (sender.clone(), &groups, &next, &part);
-                scope.spawn(move || {
-                    let Ok(connection) = connection.into_inner() else { return };
-                    loop {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(group) = groups.get(at) else { return };
-                        let found = part(&connection, group);
-                        let failed = found.is_err();
-                        if sender.send((at, found)).is_err() || failed {
-                            return;
-                        }
-                    }
-                });
-            }
-            drop(sender);
-            let (mut found, mut done) = (BTreeMap::new(), 0);
-            for (at, of) in receiver {
-                found.insert(at, of?);
-                done += chunks[at] as u64;
-                packed::tell(done, all);
-            }
-            Ok(found.into_values().collect())
-        })
+        let code = Code::open_steps(connection)?;
+        let calls = || parts.ended().iter().flat_map(|ended| &ended.calls).map(|(call, _)| call);
+        let ends = calls().map(|call| (call.call, call.end.seq.map_or(0, |seq| seq.get())));
+        let ends = ends.collect();
+        let callers = calls().filter_map(|call| Some((call.call, call.parent?))).collect();
+        Ok(Some(Around { connection, parts, code, chunks: Vec::new(), ends, callers }))
     }
-}
 
-/// Ranges that are gone through together, in order.
-fn groups(ranges: &[Range<usize>]) -> Vec<Vec<Range<usize>>> {
-    let (mut groups, mut chunks) = (Vec::<Vec<Range<usize>>>::new(), TOGETHER);
-    for range in ranges {
-        if chunks >= TOGETHER {
-            groups.push(Vec::new());
-            chunks = 0;
-        }
-        groups.last_mut().into_iter().for_each(|group| group.push(range.clone()));
-        chunks += range.len();
+    pub fn code(&self) -> &Code {
+        &self.code
     }
-    groups
+
+    /// How often control went where in the chunks in which functions of a set are open. They are looked for:
+    /// code of one function may run in an instance of another one, which may go on behind them.
+    ///
+    /// # Errors
+    /// Where a chunk or a state is damaged.
+    pub fn transitions(&mut self, set: &BTreeSet<FunctionId>) -> Result<Transitions, ReplayError> {
+        let mut open = set.clone();
+        loop {
+            let ranges = self.parts.around(self.connection, &open)?;
+            self.chunks = ranges.into_iter().flatten().collect();
+            let (found, callers) = self.walk(&open)?;
+            let before = open.len();
+            open.extend(callers);
+            if open.len() == before {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Goes along the steps: transitions, and functions in whose instances code of a set runs.
+    fn walk(
+        &self,
+        set: &BTreeSet<FunctionId>,
+    ) -> Result<(Transitions, BTreeSet<FunctionId>), ReplayError> {
+        let is_of = |id: &InstructionId| {
+            let function = self.code.instruction(*id).function;
+            function.is_some_and(|function| set.contains(&function))
+        };
+        let blocks = self.code.blocks().iter().map(|block| block.instructions.iter().any(is_of));
+        let blocks: Vec<bool> = blocks.collect();
+        let (mut walk, mut callers) = (Walk::default(), BTreeSet::new());
+        self.parts.histories(self.connection, false, &self.chunks, |at, history| {
+            let mut calls: FxHashSet<CallId> = FxHashSet::default();
+            self.code.history(&history, |piece| {
+                walk.piece(piece);
+                if let Some(call) = piece.call
+                    && blocks[piece.block_id.index()]
+                    && piece.instructions().iter().any(is_of)
+                {
+                    calls.insert(call);
+                }
+                Ok(())
+            })?;
+            let inside = history.intervals.iter().filter(|of| calls.contains(&of.call));
+            callers.extend(inside.map(|interval| interval.function));
+            let last = self.parts.chunks()[at].last;
+            walk.end_calls(|call| self.ends.get(&call).is_some_and(|end| *end > last));
+            Ok::<_, ReplayError>(())
+        })?;
+        Ok((walk.transitions(&self.code)?, callers))
+    }
+
+    /// What the iterations of some loops in these chunks have to do with one another.
+    ///
+    /// # Errors
+    /// Where a chunk or a state is damaged.
+    pub fn dependences(
+        &self,
+        flow: &ControlFlow,
+        places: &Places,
+        of: impl Fn(Option<FunctionId>) -> bool,
+    ) -> Result<BTreeMap<usize, LoopDependences>, ReplayError> {
+        let nests = Nests::new(&self.code, flow, of).with_callers(self.callers.clone());
+        let mut gatherer = Gatherer::new(&self.code, self.connection, nests, places)?;
+        let mut shown = Shown::default();
+        self.parts.histories(self.connection, true, &self.chunks, |_, history| {
+            let own = history.callers.iter().filter_map(|(call, caller)| Some((*call, (*caller)?)));
+            gatherer.begin_chunk(own);
+            shown.history(&self.code, &history, &mut gatherer)
+        })?;
+        Ok(gatherer.found())
+    }
 }

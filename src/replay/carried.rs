@@ -52,7 +52,7 @@ pub fn carried(
     connection: &Connection,
     flow: &ControlFlow,
 ) -> Result<Carried, ReplayError> {
-    let nests = Nests::new(code, connection, flow)?;
+    let nests = Nests::new(code, flow, |_| true).with_all_callers(connection)?;
     let mut carrier = Carrier { nests, sums: FxHashMap::default() };
     observe(code, connection, code.last, &mut carrier)?;
     Ok(carrier.sums.into_iter().collect())

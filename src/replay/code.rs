@@ -1,10 +1,9 @@
 //! The dictionaries of a database: executed instructions and the straight pieces of code that runs
 //! are made of.
 
-use super::bytes::ByteMap;
 use super::chunks::Chunks;
 use super::error::{ReplayError, dense, size, slot};
-use crate::id::{BlockId, CallId, FunctionId, InstructionId, ProcessId, ThreadId};
+use crate::id::{BlockId, FunctionId, InstructionId, ProcessId, ThreadId};
 use crate::load::Detail;
 use crate::load::alone::Chunk;
 use crate::load::packed::{self, Wanted};
@@ -146,8 +145,6 @@ pub struct Code {
     /// Rows of calls are made of the chunks that are gone through; None: there are those of all that is
     /// asked for.
     parts: Option<Parts>,
-    /// Steps that are asked for, first and last, in order.
-    pub(super) ranges: Vec<(i64, i64)>,
 }
 
 impl Code {
@@ -171,44 +168,6 @@ impl Code {
             packed::ensure_calls(connection)?;
         }
         Code::read(connection, parts)
-    }
-
-    /// Functions in whose instances code of a set of functions runs, where the run is gone through.
-    ///
-    /// # Errors
-    /// Where the database is damaged.
-    pub fn callers_of_code(
-        &self,
-        connection: &Connection,
-        set: &BTreeSet<FunctionId>,
-    ) -> Result<BTreeSet<FunctionId>, ReplayError> {
-        let is_of = |id: &InstructionId| {
-            self.instruction(*id).function.is_some_and(|function| set.contains(&function))
-        };
-        let of_set: Vec<bool> =
-            self.blocks.iter().map(|block| block.instructions.iter().any(is_of)).collect();
-        let mut calls: ByteMap<bool, 4096> = ByteMap::default();
-        for &range in &self.ranges {
-            self.flow(connection, range, |piece| {
-                if let Some(call) = piece.call.filter(|_| of_set[piece.block_id.index()])
-                    && piece.instructions().iter().any(is_of)
-                {
-                    *calls.value(call.index() as u64) = true;
-                }
-                true
-            })?;
-        }
-        let mut found = BTreeSet::new();
-        let sql = include_str!("../../queries/report/replay_functions.sql");
-        let mut statement = connection.prepare(sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(r) = rows.next()? {
-            let (call, function): (CallId, FunctionId) = (r.get(0)?, r.get(1)?);
-            if calls.get(call.index() as u64) {
-                found.insert(function);
-            }
-        }
-        Ok(found)
     }
 
     /// The same for what asks for what happens beside the steps, and not for calls.
@@ -276,7 +235,6 @@ impl Code {
             fetch: Fetch::Addresses,
             chunks: Chunks::default(),
             parts,
-            ranges: vec![(first, last)],
         };
         code.read_registers(connection)?;
         code.read_threads(connection)?;

@@ -4,7 +4,8 @@ use super::bytes::ByteMap;
 use super::code::Code;
 use super::error::ReplayError;
 use super::structure::{Loop, control_dependences, loops};
-use crate::id::{BlockId, FunctionId, InstructionId};
+use super::window::Piece;
+use crate::id::{BlockId, CallId, FunctionId, InstructionId};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,50 +21,75 @@ pub struct Transitions {
     pub exits: BTreeMap<InstructionId, u64>,
 }
 
-impl Transitions {
-    /// Adds those of another part of the run.
-    pub fn add(&mut self, other: Transitions) {
-        other.next.into_iter().for_each(|(pair, n)| *self.next.entry(pair).or_default() += n);
-        other.entries.into_iter().for_each(|(at, n)| *self.entries.entry(at).or_default() += n);
-        other.exits.into_iter().for_each(|(at, n)| *self.exits.entry(at).or_default() += n);
+/// Follows control through the run, piece by piece.
+#[derive(Default)]
+pub struct Walk {
+    /// By number of the call instance.
+    last: ByteMap<Option<InstructionId>, 1024>,
+    pieces: FxHashMap<(BlockId, usize, usize), u64>,
+    between: FxHashMap<(Option<InstructionId>, InstructionId), u64>,
+    exits: BTreeMap<InstructionId, u64>,
+}
+
+impl Walk {
+    pub fn piece(&mut self, piece: &Piece) {
+        let run = piece.instructions();
+        if let (Some(call), &[first, ..], &[.., end]) = (piece.call, run, run) {
+            let of_block = (piece.block_id, piece.first_step, piece.end_step);
+            *self.pieces.entry(of_block).or_default() += 1;
+            let before = self.last.value(call.index() as u64);
+            *self.between.entry((before.replace(end), first)).or_default() += 1;
+        }
+    }
+
+    /// Forgets the calls that do not go on.
+    pub fn end_calls(&mut self, goes_on: impl Fn(CallId) -> bool) {
+        let before = std::mem::take(&mut self.last);
+        for (first, page) in before.pages() {
+            for (number, last) in (first..).zip(page) {
+                let Some(instruction) = *last else { continue };
+                // It was the number of a call.
+                if goes_on(CallId::at(number as usize)) {
+                    *self.last.value(number) = *last;
+                } else {
+                    *self.exits.entry(instruction).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    /// All that was found; calls that have not ended end.
+    ///
+    /// # Errors
+    /// Where the database lacks a block.
+    pub fn transitions(mut self, code: &Code) -> Result<Transitions, ReplayError> {
+        self.end_calls(|_| false);
+        let mut found = Transitions { exits: self.exits, ..Transitions::default() };
+        for ((a, b), count) in self.between {
+            *match a {
+                None => found.entries.entry(b).or_default(),
+                Some(a) => found.next.entry((a, b)).or_default(),
+            } += count;
+        }
+        for ((block, first, end), count) in self.pieces {
+            for pair in code.block(block)?.instructions[first..end].windows(2) {
+                *found.next.entry((pair[0], pair[1])).or_default() += count;
+            }
+        }
+        // An instruction that repeats itself (`rep stos`) is one for who runs it: no block, and no loop.
+        found.next.retain(|&(a, b), _| a != b || code.instruction(a).transfers);
+        Ok(found)
     }
 }
 
-/// Goes through what is asked for of the run once.
-pub fn transitions(code: &Code, connection: &Connection) -> Result<Transitions, ReplayError> {
-    // By number of the call instance.
-    let mut last: ByteMap<Option<InstructionId>, 1024> = ByteMap::default();
-    let mut pieces: FxHashMap<(BlockId, usize, usize), u64> = FxHashMap::default();
-    let mut between: FxHashMap<(Option<InstructionId>, InstructionId), u64> = FxHashMap::default();
-    for &range in &code.ranges {
-        code.flow(connection, range, |p| {
-            let run = p.instructions();
-            if let (Some(call), &[first, ..], &[.., end]) = (p.call, run, run) {
-                *pieces.entry((p.block_id, p.first_step, p.end_step)).or_default() += 1;
-                let before = last.value(call.index() as u64);
-                *between.entry((before.replace(end), first)).or_default() += 1;
-            }
-            true
-        })?;
-    }
-    let mut found = Transitions::default();
-    for ((a, b), count) in between {
-        *match a {
-            None => found.entries.entry(b).or_default(),
-            Some(a) => found.next.entry((a, b)).or_default(),
-        } += count;
-    }
-    for ((block, first, end), count) in pieces {
-        for pair in code.block(block)?.instructions[first..end].windows(2) {
-            *found.next.entry((pair[0], pair[1])).or_default() += count;
-        }
-    }
-    // An instruction that repeats itself (`rep stos`) is one for who runs it: no block, and no loop.
-    found.next.retain(|&(a, b), _| a != b || code.instruction(a).transfers);
-    for &instruction in last.pages().flat_map(|(_, page)| page).flatten() {
-        *found.exits.entry(instruction).or_default() += 1;
-    }
-    Ok(found)
+/// Goes through the run once.
+fn transitions(code: &Code, connection: &Connection) -> Result<Transitions, ReplayError> {
+    let mut walk = Walk::default();
+    code.flow(connection, (code.first, code.last), |piece| {
+        walk.piece(piece);
+        true
+    })?;
+    walk.transitions(code)
 }
 
 /// A basic block: instructions of one function that always run one after the other.

@@ -10,7 +10,7 @@ use super::nest::{LiveLoop, Nests};
 use super::places::{ByPage, Places};
 use super::resolve::Step;
 use super::writers::{Communication, Observer, observe};
-use crate::id::{InstructionId, ProcessId};
+use crate::id::{CallId, InstructionId, ProcessId};
 use crate::text::words;
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
@@ -70,16 +70,6 @@ pub struct Dependence {
     pub most: usize,
 }
 
-impl Dependence {
-    /// Adds those of another part of the run.
-    fn add(&mut self, other: Dependence) {
-        self.count += other.count;
-        self.bytes += other.bytes;
-        self.least = self.least.min(other.least);
-        self.most = self.most.max(other.most);
-    }
-}
-
 /// Dataflow between two instructions in a loop.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoopEdge {
@@ -93,19 +83,6 @@ pub struct LoopEdge {
     /// A carried byte was not written again at its place by the instruction that had written it, in
     /// the iteration that read it: it is no accumulator.
     pub moves: bool,
-}
-
-impl LoopEdge {
-    /// Adds that of another part of the run.
-    fn add(&mut self, other: LoopEdge) {
-        let LoopEdge { inside, least, most, memory, moves } = other;
-        let both = if self.least == 0 { least } else { self.least.min(least) };
-        self.least = if least == 0 { self.least } else { both };
-        self.most = self.most.max(most);
-        self.inside |= inside;
-        self.memory |= memory;
-        self.moves |= moves;
-    }
 }
 
 /// A loop's dependences.
@@ -152,7 +129,7 @@ struct Edges {
     list: Vec<(EdgeKey, LoopEdge)>,
     at: FxHashMap<EdgeKey, u32>,
     /// By the loops around, too: they have the edge inside.
-    seen: FxHashMap<(u32, EdgeKey), u32>,
+    seen: FxHashMap<(u32, EdgeKey), Option<u32>>,
 }
 
 impl Edges {
@@ -163,23 +140,24 @@ impl Edges {
         })
     }
 
-    /// The edge between two instructions in the innermost of the loops that both run in.
+    /// The edge between two instructions in the innermost of the loops that both run in; None: it does not
+    /// matter.
     fn inside(
         &mut self,
         (innermost, around): (&LiveLoop, &[LiveLoop]),
-        writer: InstructionId,
-        reader: InstructionId,
-    ) -> u32 {
+        (writer, reader): (InstructionId, InstructionId),
+        matters: impl Fn(&LiveLoop) -> bool,
+    ) -> Option<u32> {
         let key = (innermost.number, writer, reader);
         let seen = innermost.around.map(|around| (around, key));
         if let Some(known) = seen.and_then(|seen| self.seen.get(&seen)) {
             return *known;
         }
-        for outer in around {
+        for outer in around.iter().filter(|l| matters(l)) {
             let at = self.at((outer.number, writer, reader));
             self.list[at as usize].1.inside = true;
         }
-        let at = self.at(key);
+        let at = matters(innermost).then(|| self.at(key));
         self.seen.extend(seen.map(|seen| (seen, at)));
         at
     }
@@ -200,7 +178,8 @@ impl Registers {
     }
 }
 
-struct Gatherer<'a> {
+/// Gathers what iterations have to do with one another.
+pub struct Gatherer<'a> {
     nests: Nests<'a>,
     places: &'a Places,
     registers: Registers,
@@ -215,17 +194,6 @@ struct Gatherer<'a> {
     memory: Vec<ByteMap<Touched, 256>>,
     seq: i64,
     instruction: Option<InstructionId>,
-    /// By instruction: where it first wrote.
-    first_writes: Vec<Option<u64>>,
-}
-
-/// What iterations have to do with one another in a part of the run.
-pub struct Part {
-    by_storage: BTreeMap<(usize, Conflict, Storage), Dependence>,
-    edges: Vec<(EdgeKey, LoopEdge)>,
-    /// As of a [`Gatherer`], at the end.
-    pending: FxHashMap<InstructionId, (EdgeKey, u64)>,
-    first_writes: Vec<Option<u64>>,
 }
 
 /// The number of a storage.
@@ -236,7 +204,49 @@ fn number(storages: &mut Vec<Storage>, storage: Storage) -> usize {
     })
 }
 
-impl Gatherer<'_> {
+impl<'a> Gatherer<'a> {
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn new(
+        code: &Code,
+        connection: &Connection,
+        nests: Nests<'a>,
+        places: &'a Places,
+    ) -> Result<Gatherer<'a>, ReplayError> {
+        let mut storages = Vec::new();
+        Ok(Gatherer {
+            nests,
+            places,
+            registers: registers(connection, &mut storages)?,
+            storages,
+            known: ByPage::default(),
+            by_storage: FxHashMap::default(),
+            edges: Edges::default(),
+            pending: vec![None; code.instructions()],
+            memory: Vec::new(),
+            seq: 0,
+            instruction: None,
+        })
+    }
+
+    /// See [`Nests::begin_chunk`].
+    pub fn begin_chunk(&mut self, callers: impl Iterator<Item = (CallId, CallId)>) {
+        self.nests.begin_chunk(callers);
+    }
+
+    /// The dependences of each loop that has any.
+    pub fn found(self) -> BTreeMap<usize, LoopDependences> {
+        let mut found: BTreeMap<usize, LoopDependences> = BTreeMap::new();
+        for ((number, conflict, storage), dependence) in self.by_storage {
+            let of = &mut found.entry(number).or_default().by_storage;
+            of.insert((conflict, self.storages[storage].clone()), dependence);
+        }
+        for ((number, writer, reader), edge) in self.edges.list {
+            found.entry(number).or_default().edges.insert((writer, reader), edge);
+        }
+        found
+    }
+
     fn storage(&mut self, bytes: Bytes) -> usize {
         let (places, storages) = (self.places, &mut self.storages);
         let address = bytes.first.address;
@@ -263,7 +273,8 @@ impl Gatherer<'_> {
     /// Notes a conflict with an earlier access, if an earlier iteration made it.
     fn conflict(&mut self, conflict: Conflict, bytes: Bytes, earlier: i64) {
         let innermost = self.nests.since(earlier).last();
-        if let Some(found) = innermost.filter(|l| l.is_earlier(earlier)) {
+        let matters = |l: &&LiveLoop| self.nests.matters(l.number) && l.is_earlier(earlier);
+        if let Some(found) = innermost.filter(matters) {
             let (number, distance) = (found.number, found.distance(earlier));
             self.depends(conflict, bytes, number, distance);
         }
@@ -289,6 +300,10 @@ impl Observer for Gatherer<'_> {
     }
 
     fn communication(&mut self, c: &Communication) {
+        // What was read before a loop was entered is nothing to its iterations.
+        if !self.nests.is_in_some() {
+            return;
+        }
         if let Space::Memory(process) = c.bytes.first.space {
             let (seq, bytes) = (c.read.seq, c.bytes);
             let map = self.memory(process);
@@ -297,7 +312,9 @@ impl Observer for Gatherer<'_> {
         let Some(write) = c.write.filter(|w| w.access.thread == c.read.thread) else { return };
         let (writer, seq) = (write.access.instruction, write.access.seq);
         let Some((innermost, around)) = self.nests.since(seq).split_last() else { return };
-        let at = self.edges.inside((innermost, around), writer, c.read.instruction);
+        let (pair, matters) =
+            ((writer, c.read.instruction), |l: &LiveLoop| self.nests.matters(l.number));
+        let Some(at) = self.edges.inside((innermost, around), pair, matters) else { return };
         let edge = &mut self.edges.list[at as usize].1;
         let is_memory = !c.bytes.first.space.is_register();
         edge.memory |= is_memory;
@@ -317,15 +334,15 @@ impl Observer for Gatherer<'_> {
     fn write(&mut self, bytes: Bytes) -> u32 {
         let Space::Memory(process) = bytes.first.space else { return 0 };
         if let Some(instruction) = self.instruction {
-            if let Some(first) = self.first_writes.get_mut(instruction.index()) {
-                first.get_or_insert(bytes.first.address);
-            }
             let pending = self.pending.get_mut(instruction.index()).and_then(Option::take);
             if let Some((at, address)) = pending
                 && address != bytes.first.address
             {
                 self.edges.list[at as usize].1.moves = true;
             }
+        }
+        if !self.nests.is_in_some() {
+            return 0;
         }
         let (mut read, mut written) = (0, 0);
         let seq = self.seq;
@@ -362,7 +379,7 @@ fn registers(
     Ok(Registers { list, unknown })
 }
 
-/// Goes through what is asked for of the run once.
+/// Goes through the run once.
 ///
 /// # Errors
 /// Where the database is damaged.
@@ -371,60 +388,9 @@ pub fn dependences(
     connection: &Connection,
     flow: &ControlFlow,
     places: &Places,
-) -> Result<Part, ReplayError> {
-    let mut storages = Vec::new();
-    let mut gatherer = Gatherer {
-        nests: Nests::new(code, connection, flow)?,
-        places,
-        registers: registers(connection, &mut storages)?,
-        storages,
-        known: ByPage::default(),
-        by_storage: FxHashMap::default(),
-        edges: Edges::default(),
-        pending: vec![None; code.instructions()],
-        memory: Vec::new(),
-        seq: 0,
-        instruction: None,
-        first_writes: vec![None; code.instructions()],
-    };
+) -> Result<BTreeMap<usize, LoopDependences>, ReplayError> {
+    let nests = Nests::new(code, flow, |_| true).with_all_callers(connection)?;
+    let mut gatherer = Gatherer::new(code, connection, nests, places)?;
     observe(code, connection, code.last, &mut gatherer)?;
-    let Gatherer { storages, by_storage, edges, pending, first_writes, .. } = gatherer;
-    let named = by_storage.into_iter().map(|((number, conflict, storage), dependence)| {
-        ((number, conflict, storages[storage].clone()), dependence)
-    });
-    let pending = pending.into_iter().enumerate().filter_map(|(writer, pending)| {
-        let (at, address) = pending?;
-        Some((InstructionId::at(writer), (edges.list[at as usize].0, address)))
-    });
-    let (by_storage, pending) = (named.collect(), pending.collect());
-    Ok(Part { by_storage, edges: edges.list, pending, first_writes })
-}
-
-/// Parts of the run in their order, at whose ends no loop that matters is live: the dependences of each loop
-/// that has any.
-pub fn joined(parts: Vec<Part>) -> BTreeMap<usize, LoopDependences> {
-    let mut found: BTreeMap<usize, LoopDependences> = BTreeMap::new();
-    let mut pending: FxHashMap<InstructionId, (EdgeKey, u64)> = FxHashMap::default();
-    for part in parts {
-        pending.retain(|writer, ((number, from, to), address)| {
-            let first = part.first_writes.get(writer.index()).copied().flatten();
-            if first.is_some_and(|first| first != *address)
-                && let Some(of) = found.get_mut(number)
-                && let Some(edge) = of.edges.get_mut(&(*from, *to))
-            {
-                edge.moves = true;
-            }
-            first.is_none()
-        });
-        pending.extend(part.pending);
-        for ((number, conflict, storage), dependence) in part.by_storage {
-            let of = &mut found.entry(number).or_default().by_storage;
-            of.entry((conflict, storage)).and_modify(|d| d.add(dependence)).or_insert(dependence);
-        }
-        for ((number, writer, reader), edge) in part.edges {
-            let of = &mut found.entry(number).or_default().edges;
-            of.entry((writer, reader)).and_modify(|e| e.add(edge)).or_insert(edge);
-        }
-    }
-    found
+    Ok(gatherer.found())
 }

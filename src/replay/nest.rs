@@ -5,7 +5,7 @@ use super::code::Code;
 use super::control::ControlFlow;
 use super::error::ReplayError;
 use super::resolve::Step;
-use crate::id::{CallId, ThreadId};
+use crate::id::{CallId, FunctionId, ThreadId};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
@@ -99,7 +99,13 @@ struct Nest {
 pub struct Nests<'a> {
     flow: &'a ControlFlow,
     /// By number of the call instance.
-    parents: ByteMap<Option<CallId>, 1024>,
+    callers: ByteMap<Option<CallId>, 1024>,
+    /// Of calls that go on from one chunk into another.
+    going_on: FxHashMap<CallId, CallId>,
+    /// By number of the loop: whether anybody asks for it.
+    matters: Vec<bool>,
+    /// How many of those threads are in.
+    live: usize,
     /// By instruction: the block that begins with it.
     leader: Vec<Option<usize>>,
     /// By thread.
@@ -109,31 +115,63 @@ pub struct Nests<'a> {
 }
 
 impl<'a> Nests<'a> {
+    /// `of`: whether loops of a function matter.
     pub fn new(
         code: &Code,
-        connection: &Connection,
         flow: &'a ControlFlow,
-    ) -> Result<Nests<'a>, ReplayError> {
-        let mut parents = ByteMap::default();
+        of: impl Fn(Option<FunctionId>) -> bool,
+    ) -> Nests<'a> {
+        let mut leader = vec![None; code.instructions()];
+        for (number, block) in flow.blocks.iter().enumerate() {
+            leader[block.instructions[0].index()] = Some(number);
+        }
+        Nests {
+            flow,
+            callers: ByteMap::default(),
+            going_on: FxHashMap::default(),
+            matters: flow.loops.iter().map(|l| of(l.function)).collect(),
+            live: 0,
+            leader,
+            nests: Vec::new(),
+            sets: Sets::default(),
+            thread: ThreadId::FIRST,
+        }
+    }
+
+    /// Has the callers of all calls.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn with_all_callers(mut self, connection: &Connection) -> Result<Nests<'a>, ReplayError> {
         let sql = include_str!("../../queries/report/replay_parents.sql");
         let mut statement = connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         while let Some(r) = rows.next()? {
             let call: CallId = r.get(0)?;
-            *parents.value(call.index() as u64) = Some(r.get(1)?);
+            *self.callers.value(call.index() as u64) = Some(r.get(1)?);
         }
-        let mut leader = vec![None; code.instructions()];
-        for (number, block) in flow.blocks.iter().enumerate() {
-            leader[block.instructions[0].index()] = Some(number);
-        }
-        Ok(Nests {
-            flow,
-            parents,
-            leader,
-            nests: Vec::new(),
-            sets: Sets::default(),
-            thread: ThreadId::FIRST,
-        })
+        Ok(self)
+    }
+
+    /// The callers of calls that go on from one chunk into another.
+    pub fn with_callers(self, going_on: FxHashMap<CallId, CallId>) -> Nests<'a> {
+        Nests { going_on, ..self }
+    }
+
+    /// A chunk begins, with the callers of the calls that begin and end in it.
+    pub fn begin_chunk(&mut self, callers: impl Iterator<Item = (CallId, CallId)>) {
+        self.callers = ByteMap::default();
+        callers.for_each(|(of, by)| *self.callers.value(of.index() as u64) = Some(by));
+    }
+
+    /// Whether anybody asks for a loop.
+    pub fn matters(&self, number: usize) -> bool {
+        self.matters[number]
+    }
+
+    /// Whether a thread is in a loop that matters.
+    pub fn is_in_some(&self) -> bool {
+        self.live > 0
     }
 
     /// Before a step.
@@ -161,11 +199,13 @@ impl<'a> Nests<'a> {
         if nest.frames.last().is_some_and(|f| f.0 == call) {
             return;
         }
-        let parent = call.and_then(|c| self.parents.get(c.index() as u64));
+        let own = |call: CallId| self.callers.get(call.index() as u64);
+        let parent = call.and_then(|c| own(c).or_else(|| self.going_on.get(&c).copied()));
         let known = nest.frames.iter().rposition(|f| f.0 == call || f.0 == parent);
         let keep = known.map_or(0, |k| k + 1);
         if let Some(first_gone) = nest.frames.get(keep) {
-            nest.loops.truncate(first_gone.1);
+            let gone = nest.loops.drain(first_gone.1..);
+            self.live -= gone.filter(|l| self.matters[l.number]).count();
         }
         nest.frames.truncate(keep);
         if nest.frames.last().is_none_or(|f| f.0 != call) {
@@ -178,8 +218,10 @@ impl<'a> Nests<'a> {
         let nest = &mut self.nests[self.thread.index()];
         let base = nest.frames.last().map_or(0, |f| f.1);
         let holds = |l: &LiveLoop| self.flow.loops[l.number].blocks.contains(&block);
-        while nest.loops.len() > base && nest.loops.last().is_some_and(|l| !holds(l)) {
-            nest.loops.pop();
+        while nest.loops.len() > base
+            && let Some(gone) = nest.loops.pop_if(|l| !holds(l))
+        {
+            self.live -= usize::from(self.matters[gone.number]);
         }
         let known = (nest.loops.len() > base).then(|| nest.loops.last().map(|l| l.number));
         let (known, inner) = (known.flatten(), self.flow.loop_of[block]);
@@ -205,6 +247,7 @@ impl<'a> Nests<'a> {
         for number in new.into_iter().rev() {
             let begins = VecDeque::from([seq]);
             nest.loops.push(LiveLoop { number, around, entered: seq, begins });
+            self.live += usize::from(self.matters[number]);
             around = self.sets.with(around, number);
         }
     }

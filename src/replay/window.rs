@@ -3,6 +3,7 @@
 use super::code::{Block, Code, Fetch};
 use super::error::{ReplayError, dense, slot};
 use crate::id::{BlockId, CallId, InstructionId, ThreadId};
+use crate::load::history::History;
 use crate::query::keeps_part;
 use crate::store::chunk::Runs;
 use duckdb::arrow::array::{Array, Int32Array, Int64Array, ListArray, RecordBatch, UInt64Array};
@@ -354,6 +355,22 @@ impl Window {
         Ok(())
     }
 
+    /// The runs of a chunk with the call instances that they are of.
+    fn of_history(history: &History, code: &Code) -> Result<Window, ReplayError> {
+        let mut window = Window::default();
+        window.add_chunk(&history.runs, (-1, i64::MAX), code, Fetch::Addresses)?;
+        for interval in &history.intervals {
+            let thread = interval.thread.index();
+            dense(thread, code.threads(), "thread")?;
+            // Steps of a build are fewer than a column holds.
+            let [start, end] = [interval.start, interval.end]
+                .map(|at| at.seq.map_or(0, |seq| seq.get().cast_signed()));
+            let intervals = slot(&mut window.intervals, thread, "thread")?;
+            intervals.push(Interval { start, end, call: interval.call });
+        }
+        Ok(window)
+    }
+
     fn add_intervals(&mut self, batch: &RecordBatch) -> Result<(), ReplayError> {
         let thread = column::<Int32Array>(batch, 0, FLOW, "thread_id")?;
         let call = column::<Int32Array>(batch, 1, FLOW, "call_id")?;
@@ -457,6 +474,21 @@ impl Code {
         mut take: impl FnMut(&Piece) -> bool,
     ) -> Result<(), ReplayError> {
         self.go_through(connection, range, Fetch::Flow, |piece| Ok(take(piece)))
+    }
+
+    /// Goes through the steps of a chunk.
+    pub(super) fn history(
+        &self,
+        history: &History,
+        mut take: impl FnMut(&Piece) -> Result<(), ReplayError>,
+    ) -> Result<(), ReplayError> {
+        let window = Window::of_history(history, self)?;
+        let mut pieces = Vec::new();
+        for run in 0..window.start.len() {
+            window.pieces(self, run, (0, i64::MAX), &mut pieces)?;
+            pieces.iter().try_for_each(&mut take)?;
+        }
+        Ok(())
     }
 
     fn go_through(

@@ -2,13 +2,14 @@
 //! those inside a call included. A test compares them with those of databases that keep them all.
 
 use super::bytes::ByteMap;
-use super::cell::{Bytes, Space};
+use super::cell::{Bytes, Cell, Space};
 use super::code::Code;
 use super::error::ReplayError;
 use super::outside::{Change, Outside};
 use super::resolve::{Step, What};
 use super::saves::StoreId;
 use crate::id::{CallId, InstructionId, ThreadId};
+use crate::load::history::{History, Read};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 
@@ -172,26 +173,97 @@ fn same(a: Option<Write>, b: Option<Write>) -> bool {
     a.map(|w| w.access) == b.map(|w| w.access)
 }
 
-/// Goes through what is asked for of the run, up to step `last`, and shows every communication. What lies before a
-/// range of steps has written nothing in it.
+/// Goes through the run up to step `last` and shows every communication.
 pub fn observe<O: Observer>(
     code: &Code,
     connection: &Connection,
     last: i64,
     observer: &mut O,
 ) -> Result<(), ReplayError> {
-    let mut goes_on = true;
-    for &(first, end) in &code.ranges {
-        if !goes_on {
-            break;
-        }
-        let mut shadow = Shadow::default();
-        code.steps(connection, (first, end.min(last)), |step| {
-            goes_on = shadow.step(step, observer);
-            goes_on
-        })?;
+    let mut shadow = Shadow::default();
+    code.steps(connection, (code.first, last), |step| shadow.step(step, observer))
+}
+
+/// Shows what happened in chunks, one after the other. What lies before those that were shown has written
+/// nothing.
+#[derive(Default)]
+pub struct Shown {
+    /// Where the run went on in another thread.
+    turns: Vec<(i64, ThreadId)>,
+}
+
+impl Shown {
+    /// Shows a chunk with its reads; its writes have no tags.
+    ///
+    /// # Errors
+    /// Where the code lacks a block.
+    pub fn history<O: Observer>(
+        &mut self,
+        code: &Code,
+        history: &History,
+        observer: &mut O,
+    ) -> Result<(), ReplayError> {
+        let mut reads = &history.reads[..];
+        let first = history.runs.start.first().map_or(0, |seq| seq.cast_signed());
+        code.history(history, |piece| {
+            if self.turns.last().is_none_or(|(_, thread)| *thread != piece.thread) {
+                self.turns.push((piece.seq(piece.first_step), piece.thread));
+            }
+            for at in piece.steps() {
+                let step = Step {
+                    seq: piece.seq(at),
+                    instruction: piece.block.instructions[at],
+                    thread: piece.thread,
+                    call: piece.call,
+                    effects: &[],
+                    saves: &[],
+                    outside: &[],
+                };
+                // A chunk has less steps than that.
+                let number = (step.seq - first) as u32;
+                let of_step = reads.iter().take_while(|read| read.step <= number).count();
+                let mut now;
+                (now, reads) = reads.split_at(of_step);
+                observer.begin(&step);
+                for access in piece.block.accesses_of(at).iter().filter(|access| access.is_write) {
+                    let Some(address) = access.address(piece.address) else { continue };
+                    let before = now.iter().take_while(|read| read.ordinal < access.ordinal);
+                    let (before, behind) = now.split_at(before.count());
+                    before.iter().for_each(|read| self.read(code, &step, read, observer));
+                    now = behind;
+                    let space = Space::Memory(code.process(step.thread));
+                    let first = Cell { space, address };
+                    observer.write(Bytes { first, size: access.size });
+                }
+                now.iter().for_each(|read| self.read(code, &step, read, observer));
+                observer.end(&step);
+            }
+            Ok(())
+        })
     }
-    Ok(())
+
+    fn read<O: Observer>(&self, code: &Code, step: &Step, read: &Read, observer: &mut O) {
+        let &Step { seq, instruction, thread, call, .. } = step;
+        let space = match read.is_register {
+            true => Space::Register(thread),
+            false => Space::Memory(code.process(thread)),
+        };
+        let bytes = Bytes { first: Cell { space, address: read.address }, size: read.bytes };
+        let write = read.write.zip(read.writer).and_then(|(seq, instruction)| {
+            let seq = seq.get().cast_signed();
+            let thread = self.thread(seq)?;
+            Some(Write { access: Access { seq, ordinal: 0, instruction, thread }, tag: 0 })
+        });
+        let read = Access { seq, ordinal: read.ordinal, instruction, thread };
+        observer.communication(&Communication { write, read, call, bytes });
+    }
+
+    /// Whose step one was; None: it is before all that was shown.
+    fn thread(&self, seq: i64) -> Option<ThreadId> {
+        let last = self.turns.last().filter(|(start, _)| *start <= seq);
+        let before = || self.turns[..self.turns.partition_point(|(start, _)| *start <= seq)].last();
+        Some(last.or_else(before)?.1)
+    }
 }
 
 /// Shows every communication of the run.

@@ -4,10 +4,8 @@ use super::{ViewError, report};
 use crate::graph::{FunctionNames, loop_lines};
 use crate::id::{FunctionId, InstructionId};
 use crate::query::{each, is_prepared};
-use crate::replay::control::{ControlFlow, Transitions, transitions};
-use crate::replay::dependences::{
-    Conflict, Dependence, LoopDependences, Storage, dependences, joined,
-};
+use crate::replay::control::ControlFlow;
+use crate::replay::dependences::{Conflict, Dependence, LoopDependences, Storage, dependences};
 use crate::replay::pattern::{Finding, Pattern, pattern};
 use crate::replay::{Around, Code, places};
 use crate::text::file_name;
@@ -96,10 +94,10 @@ fn find_all(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>,
     let gathered = with_carried
         .then(|| dependences(&code, connection, &flow, &places(connection)?))
         .transpose()?;
-    rows(connection, (&code, &flow), gathered.map(|all| joined(vec![all])))
+    rows(connection, (&code, &flow), gathered)
 }
 
-/// Goes through the parts of a packed run in which functions of a set are open.
+/// Goes through the chunks of a packed run in which functions of a set are open.
 fn find_around(
     connection: &Connection,
     only: &BTreeSet<FunctionId>,
@@ -108,31 +106,14 @@ fn find_around(
     let Some(mut around) = Around::open(connection)? else {
         return find_all(connection, with_carried);
     };
-    let mut set = only.clone();
-    let transitions = loop {
-        around.find(&set)?;
-        let (open, mut all) = (set.len(), Transitions::default());
-        let of = |code: &Code, connection: &Connection| {
-            Ok((transitions(code, connection)?, code.callers_of_code(connection, &set)?))
-        };
-        let mut callers = BTreeSet::new();
-        for (found, new) in around.each(of)? {
-            all.add(found);
-            callers.extend(new);
-        }
-        // Code of one function may run in an instance of another one, which may go on behind the range.
-        set.extend(callers);
-        if set.len() == open {
-            break all;
-        }
+    let transitions = around.transitions(only)?;
+    let flow = ControlFlow::of(around.code(), &transitions);
+    let is_of = |function: Option<FunctionId>| function.is_some_and(|of| only.contains(&of));
+    let gathered = match with_carried {
+        true => Some(around.dependences(&flow, &places(connection)?, is_of)?),
+        false => None,
     };
-    let code = Code::open_steps(connection)?;
-    let flow = ControlFlow::of(&code, &transitions);
-    let places = places(connection)?;
-    let gathered = with_carried
-        .then(|| around.each(|code, connection| dependences(code, connection, &flow, &places)))
-        .transpose()?;
-    rows(connection, (&code, &flow), gathered.map(joined))
+    rows(connection, (around.code(), &flow), gathered)
 }
 
 /// `gathered`: None where it is not wanted.

@@ -381,6 +381,49 @@ fn a_build_without_steps_says_so() {
     }
 }
 
+/// Loops that are left in all ways, in short chunks: what iterations do to one another goes from chunk to chunk, and what is
+/// known of a read in a later one.
+#[test]
+fn loops_of_chunks_are_those_of_rows() {
+    use addfg::internals::load::{Detail, Options, load, states};
+    if !have("valgrind") || !have("g++") {
+        return skipped("loops of chunks: needs valgrind and g++");
+    }
+    let scratch = Scratch::new("packed-loops");
+    let (program, stream) = (scratch.path("left_loops"), scratch.path("run.stream"));
+    let source = repository("tests/programs/left_loops.cc");
+    make("g++", &source, &["-g", "-O1", "-pthread"], &program);
+    let first = scratch.path("first.duckdb");
+    let record = ["record", "-q", "--detail", "summary", "--keep", utf8(&stream), "-o"];
+    let output = addfg(&[&record[..], &[utf8(&first), "--", utf8(&program)]].concat());
+    assert_ne!(output.status.code(), Some(2), "{}", said(&output));
+    let made = |detail: Detail| {
+        let output = scratch.path(&format!("{}.duckdb", detail.name()));
+        let options = Options {
+            traces: vec![stream.clone()],
+            detail: Some(detail),
+            steps: detail < Detail::Pairs,
+            chunk_steps: Some(4000),
+            ..Options::new(output.clone())
+        };
+        load(&options, &mut |_| false).unwrap();
+        output
+    };
+    let (packed, rows_of) = (made(Detail::Summary), made(Detail::Pairs));
+    states::make(&addfg::internals::store::open::open(&packed, true).unwrap()).unwrap();
+    let mut carried = 0;
+    for name in ["recurse", "jumping", "thrower", "handler", "signals", "worker", "rounds"] {
+        for more in [&[][..], &["--dependences"]] {
+            let words = [&["loops", "--functions", name, "--limit", "0"][..], more].concat();
+            same_answer(&packed, &rows_of, &words);
+            let asked: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+            carried += if more.is_empty() { 0 } else { answer(&packed, &asked).1.lines().count() };
+        }
+    }
+    assert!(carried > 40, "{carried} dependences");
+    same_answer(&packed, &rows_of, &["loops", "--functions", "rounds", "--quick"]);
+}
+
 /// Random programs, with the kernel's work and several threads, and all rules of saved registers.
 #[test]
 fn random_programs_have_the_same_rows() {
