@@ -28,6 +28,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -846,14 +847,128 @@ static void tell_break(addfg_u64 now)
     before = now;
 }
 
+/* Memory that lies at several addresses, or is a file's: device and number of that, or of a segment, or of memory without a name. */
+typedef struct { addfg_u64 start, bytes, device, number, offset; } Shared;
+static Shared *shared;
+static unsigned shared_count, shared_room;
+#define OF_SEGMENT (~0ull)
+#define OF_NOTHING (~0ull - 1)
+
+static void tell_shared(Shared m)
+{
+    addfg_u64 values[5] = { m.start, m.bytes, m.device, m.number, m.offset };
+    event(ADDFG_SHARE, values, 5, NULL);
+    if (shared_count == shared_room) {
+        Shared *more = realloc(shared, (shared_room = 2 * shared_count + 16) * sizeof *shared);
+        if (!more) return;
+        shared = more;
+    }
+    shared[shared_count++] = m;
+}
+
+/* Nothing of it lies there any more. */
+static void cut_shared(addfg_u64 start, addfg_u64 bytes)
+{
+    addfg_u64 end = start + bytes;
+    for (unsigned i = shared_count; i-- > 0;) {
+        Shared m = shared[i];
+        addfg_u64 last = m.start + m.bytes;
+        if (last <= start || m.start >= end) continue;
+        shared[i] = shared[--shared_count];
+        Shared below = m, above = { end, last - end, m.device, m.number, m.offset + (end - m.start) };
+        below.bytes = start - m.start;
+        Shared left[2] = { below, above };
+        bool is[2] = { m.start < start, last > end };
+        for (unsigned k = 0; k < 2; k++) {
+            /* There is room for one; the second piece is told again, which changes nothing. */
+            if (!is[k]) continue;
+            if (shared_count < shared_room) shared[shared_count++] = left[k];
+            else tell_shared(left[k]);
+        }
+    }
+}
+
+static const Shared *shared_at(addfg_u64 address)
+{
+    for (unsigned i = 0; i < shared_count; i++)
+        if (address - shared[i].start < shared[i].bytes) return shared + i;
+    return NULL;
+}
+
+/* mmap of a file, or of nothing: memory that others may have, too. */
+static void tell_if_shared(addfg_u64 at, addfg_u64 bytes, addfg_u64 flags, addfg_u64 fd, addfg_u64 offset)
+{
+    static addfg_u64 nameless;
+    struct stat file;
+    Shared m = { at, bytes, OF_NOTHING, 0, 0 };
+    cut_shared(at, bytes);
+    if (!(flags & MAP_SHARED)) return;
+    if (!(flags & 0x20) && !fstat((int)fd, &file)) m = (Shared){ at, bytes, file.st_dev, file.st_ino, offset };
+    else m.number = (addfg_u64)own_pid << 32 | ++nameless;
+    tell_shared(m);
+}
+
+/* shmat and shmdt: a segment of System V. */
+static void tell_segment(addfg_u64 id, addfg_u64 at)
+{
+    struct shmid_ds segment;
+    if (shmctl((int)id, IPC_STAT, &segment)) return;
+    addfg_u64 values[4] = { at, pages(segment.shm_segsz), 6, 0 };
+    cut_shared(at, values[1]);
+    event(ADDFG_MAP, values, 4, "");
+    tell_shared((Shared){ at, values[1], OF_SEGMENT, id, 0 });
+}
+
+static void tell_detached(addfg_u64 at)
+{
+    for (unsigned i = 0; i < shared_count; i++) {
+        if (shared[i].start != at || shared[i].device != OF_SEGMENT) continue;
+        addfg_u64 values[2] = { at, shared[i].bytes };
+        cut_shared(at, values[1]);
+        event(ADDFG_UNMAP, values, 2, NULL);
+        return;
+    }
+}
+
+/* What was written to a file that is memory. */
+static void tell_file_write(const OpenCall *c)
+{
+    static const char *const whole[] = { "write", "pwrite64", NULL }, *const parts[] = { "writev", "pwritev", NULL };
+    const addfg_u64 *a = c->argument;
+    bool in_parts = is_one_of(c->rule, parts), places = is_named(c->rule, "pwrite64") || is_named(c->rule, "pwritev");
+    struct stat file;
+    if (!shared_count || !c->result || !(in_parts || is_one_of(c->rule, whole)) || fstat((int)a[0], &file)) return;
+    unsigned i = 0;
+    while (i < shared_count && (shared[i].device != file.st_dev || shared[i].number != file.st_ino)) i++;
+    if (i == shared_count) return;
+    /* Of 32 bits ARM has numbers of 64 in an even register and the next one. */
+    unsigned low = arm && !in_parts ? 4 : 3;
+    addfg_u64 left = c->result, at = !places ? (addfg_u64)lseek((int)a[0], 0, SEEK_CUR) - left
+        : bits32 ? (addfg_u32)a[low] | (low + 1 < ARGUMENTS ? a[low + 1] << 32 : 0) : a[3];
+    for (addfg_u64 k = 0; left; k++) {
+        addfg_u64 from = in_parts ? word_at(a[1] + 2 * k * word_size()) : a[1];
+        addfg_u64 bytes = in_parts ? least(word_at(a[1] + (2 * k + 1) * word_size()), left) : left;
+        addfg_u64 values[5] = { file.st_dev, file.st_ino, at, bytes, from };
+        if (bytes) event(ADDFG_FILE_WRITE, values, 5, NULL);
+        at += bytes;
+        left -= bytes;
+        if (in_parts && k >= a[2]) return;
+    }
+}
+
 static void tell_remap(const addfg_u64 *a, addfg_u64 to)
 {
     addfg_u64 from = a[0], before = pages(a[1]), now = pages(a[2]), kept = before < now ? before : now;
+    const Shared *of = shared_at(from);
+    Shared m = of ? (Shared){ to, now, of->device, of->number, of->offset + (from - of->start) } : (Shared){ 0 };
+    cut_shared(from, before);
+    cut_shared(to, now);
     addfg_u64 move[3] = { from, to, kept }, gone[2] = { from + now, before - now };
     addfg_u64 more[4] = { to + before, now - before, 6, 0 };
     if (to != from) event(ADDFG_MOVE, move, 3, NULL);
     if (now < before) event(ADDFG_UNMAP, gone, 2, NULL);
     if (now > before) event(ADDFG_MAP, more, 4, "");
+    if (of) tell_shared(m);
 }
 
 /* What a call that did not fail did to the program's memory as a whole. */
@@ -864,18 +979,22 @@ static void tell_effect(const OpenCall *c)
     bool in_pages = is_named(c->rule, "mmap2");
     if (is_named(c->rule, "brk")) tell_break(c->result);
     else if (is_named(c->rule, "mremap")) tell_remap(a, c->result);
-    else if (is_named(c->rule, "madvise") && a[2] == 4) { /* MADV_DONTNEED */
+    else if (is_named(c->rule, "shmat")) tell_segment(a[0], c->result ? c->result : word_at(a[3])); /* ipc leaves it there */
+    else if (is_named(c->rule, "shmdt")) tell_detached(a[0]);
+    else if (is_named(c->rule, "madvise") && a[2] == 4 && !shared_at(a[0])) { /* MADV_DONTNEED */
         addfg_u64 values[2] = { a[0], pages(a[1]) };
         event(ADDFG_FRESH, values, 2, NULL);
     } else if (is_named(c->rule, "munmap")) {
         addfg_u64 values[2] = { a[0], pages(a[1]) };
+        cut_shared(a[0], values[1]);
         event(ADDFG_UNMAP, values, 2, NULL);
     } else if (in_pages || is_named(c->rule, "mmap")) {
         addfg_u64 offset = in_pages ? a[5] << 12 : a[5];
         addfg_u64 values[4] = { c->result, pages(a[1]), (a[2] & 1) << 2 | (a[2] & 2) | (a[2] >> 2 & 1), offset };
         const char *file = a[3] & 0x20 ? NULL : file_of(a[4], path); /* MAP_ANONYMOUS */
         event(ADDFG_MAP, values, 4, file ? file : "");
-    }
+        tell_if_shared(c->result, values[1], a[3], a[4], offset);
+    } else tell_file_write(c);
 }
 
 /* By thread. */

@@ -278,6 +278,16 @@ struct Spawned {
     alive: Option<UnixStream>,
 }
 
+/// What is to be done where a socket cannot have its path.
+fn too_long(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::InvalidInput => io::Error::other(
+            "the path of the temporary folder is too long for a socket; set TMPDIR to a shorter one",
+        ),
+        _ => error,
+    }
+}
+
 /// The sums are given at the end only.
 fn unasked(sums: Sums) -> Wanted {
     let given = if sums == Sums::Compared { Given::ByContext } else { Given::Run };
@@ -318,7 +328,7 @@ impl Recorder {
                 (child, thread.spawn(serve)?, None)
             }
             (_, Some(folder)) => {
-                let listener = UnixListener::bind(folder.sums())?;
+                let listener = UnixListener::bind(folder.sums()).map_err(too_long)?;
                 let (alive, seen) = UnixStream::pair()?;
                 let child = self.spawn(plan, ends)?;
                 let serve = move || live::serve_all(Isa::X86_64, listener, seen, wanted, &status);

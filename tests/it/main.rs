@@ -12,6 +12,7 @@ mod csi;
 mod cut;
 mod dcfg;
 mod devices;
+mod emulated;
 mod emulators;
 mod export;
 mod extension;
@@ -20,7 +21,6 @@ mod fir;
 mod flows;
 mod foreign;
 mod formats;
-mod frames;
 mod functions;
 #[path = "../../fuzz/mod.rs"]
 mod fuzz;

@@ -78,10 +78,15 @@ fn a_killed_process_is_said() {
     let script = "sleep 100 & kill -9 $!; wait";
     let all = ["record", "-q", "--no-steps", "--follow", "-o", utf8(&db), "--", "sh", "-c", script];
     let output = command(&all).output().expect("addfg runs");
-    assert!(said(&output).contains("not exact: 1 processes were killed"), "{}", said(&output));
+    assert!(
+        said(&output).contains("processes sent nothing: they were killed"),
+        "{}",
+        said(&output)
+    );
     // 137 is the killed one's, that the shell does not hand on.
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(rows(&db, "SELECT count(*) FROM process"), ["2"]);
+    // It may be killed before it becomes `sleep`, or behind.
+    assert_ne!(rows(&db, "SELECT count(*) FROM process"), ["1"]);
     assert_ne!(rows(&db, "SELECT sum(steps) FROM thread"), ["0"]);
 }
 

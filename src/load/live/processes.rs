@@ -181,9 +181,11 @@ impl Merge {
         self.parts.resize(processes, Part::default());
         let mut problems: Vec<String> =
             self.problems.into_iter().map(|(text, n)| counted(n, text)).collect();
-        if self.killed > 0 {
+        // Where all were, nothing is there at all, which is said otherwise.
+        let killed = self.killed;
+        if killed > 0 && killed < processes as u64 {
             problems
-                .push(format!("{} processes were killed: what they did is not there", self.killed));
+                .push(format!("{killed} of {processes} processes sent nothing: they were killed"));
         }
         let sum = |i: usize| self.parts.iter().map(|part| part.run[i]).sum();
         let first_sp = self.parts.iter().map(|part| part.run[2]).find(|sp| *sp != 0);

@@ -1,4 +1,5 @@
-//! What a signal puts onto the stack of its handler is told by the plugin for QEMU, which finds it where the handler begins.
+//! What the plugin for QEMU finds out itself, on each instruction set: what a signal puts onto the stack of its handler, and
+//! memory that lies at several addresses.
 
 use crate::common::{Scratch, command, compile, have, ok, said, utf8};
 
@@ -48,5 +49,43 @@ fn what_a_signal_writes_is_the_kernels() {
         assert_eq!(told, 6, "{emulator} {options:?}");
         let lost = number("count(*) FROM diagnostic WHERE code = 'recorder-warning'");
         assert_eq!(lost, 0, "{emulator} {options:?}");
+    }
+}
+
+/// What is written at one address, or to the file, is read at another one.
+#[test]
+fn shared_memory_has_its_writers() {
+    const READ: [(&str, i64); 7] = [
+        ("file", 200),
+        ("moved", 80),
+        ("nameless", 80),
+        ("parts", 50),
+        ("placed", 60),
+        ("segment", 270),
+        ("written", 60),
+    ];
+    for (compiler, options, emulator) in TARGETS {
+        let scratch = Scratch::new("shares");
+        let (program, db) = (scratch.path("shares"), scratch.path("shares.duckdb"));
+        let flags = [&["-O1", "-g", "-w", "-static"], options].concat();
+        if !have("gcc") || !have(emulator) || !compile(compiler, "shares.c", &flags, &program) {
+            continue;
+        }
+        let all = ["record", "-q", "--qemu", emulator, "-o", utf8(&db), "--", utf8(&program)];
+        let output = command(&all).output().expect("addfg runs");
+        if said(&output).contains("without plugins") {
+            continue;
+        }
+        if output.status.code() == Some(77) {
+            return println!("no segments of System V here");
+        }
+        assert_eq!(output.status.code(), Some(0), "{emulator}: {}", said(&output));
+        let sql = "SELECT writer, reader, bytes FROM function_dataflow
+            WHERE reader LIKE 'read!_%' ESCAPE '!' AND via NOT IN ('register', 'constant')
+            AND writer NOT LIKE 'read!_%' ESCAPE '!' AND writer <> '<image .bss>' ORDER BY ALL";
+        let text = ok(&["sql", utf8(&db), sql, "--format", "csv"]);
+        let row = |(name, bytes): &(&str, i64)| format!("write_{name},read_{name},{bytes}");
+        let expected: Vec<String> = READ.iter().map(row).collect();
+        assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected, "{emulator} {options:?}");
     }
 }
