@@ -90,6 +90,29 @@ fn a_killed_process_is_said() {
     assert_ne!(rows(&db, "SELECT sum(steps) FROM thread"), ["0"]);
 }
 
+/// There is room for the names of files in each process.
+#[test]
+fn each_process_has_names_of_its_own() {
+    if !have("valgrind") || !have("pkg-config") || !have("gcc") {
+        return;
+    }
+    let scratch = Scratch::new("sums-names");
+    for folder in ["a", "b"] {
+        std::fs::create_dir(scratch.path(folder)).unwrap();
+        for i in 0..1_200 {
+            std::fs::write(scratch.path(&format!("{folder}/{folder}{i}")), "x").unwrap();
+        }
+    }
+    let (db, script) = (scratch.path("run.duckdb"), "md5sum a/* > one; md5sum b/* > other");
+    let all = ["record", "-q", "--no-steps", "--follow", "-o", utf8(&db), "--", "sh", "-c", script];
+    let output = command(&all).current_dir(&scratch.0).output().expect("addfg runs");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let files =
+        "SELECT count(DISTINCT writer) FROM function_dataflow WHERE writer LIKE '<read: _%>'
+        AND (writer LIKE '<read: a%' OR writer LIKE '<read: b%')";
+    assert_eq!(rows(&db, files), ["2400"]);
+}
+
 /// Snapshots and looks are of one process.
 #[test]
 fn snapshots_of_several_processes_are_refused() {

@@ -152,8 +152,9 @@ impl Answer {
     pub fn send(&mut self, to: &mut impl Write) -> io::Result<()> {
         let length = (self.0.len() as u32).to_le_bytes();
         self.0.splice(0..0, length);
-        to.write_all(&self.0)?;
+        let sent = to.write_all(&self.0);
+        // What a process that was killed does not hear is for no other one.
         self.0.clear();
-        Ok(())
+        sent
     }
 }

@@ -71,14 +71,17 @@ pub struct Process {
     parent: Option<(usize, usize)>,
     /// The segments that it was told itself.
     segments: Vec<u32>,
+    /// What the kernel's accesses were named by, by its numbers: where it is in the list of all.
+    pub sources: Vec<u32>,
     /// System calls with the steps before them, as far as they are kept.
     pub system_calls: Vec<(u64, Event)>,
 }
 
 impl Process {
-    fn new(isa: Isa, parent: Option<(usize, usize)>) -> Process {
+    fn new(isa: Isa, parent: Option<(usize, usize)>, sources: Vec<u32>) -> Process {
         let (kernel, mapped) = (KernelSources::new(isa), Mapped::default());
-        Process { kernel, mapped, parent, segments: Vec::new(), system_calls: Vec::new() }
+        let (segments, system_calls) = (Vec::new(), Vec::new());
+        Process { kernel, mapped, parent, segments, sources, system_calls }
     }
 }
 
@@ -115,7 +118,7 @@ impl Planner {
         let through = Named::new("--through", &[]);
         Planner {
             isa,
-            processes: vec![Process::new(isa, None)],
+            processes: vec![Process::new(isa, None, Vec::new())],
             now: 0,
             image_processes: Vec::new(),
             functions: Functions::new(space.clone(), false, through),
@@ -140,7 +143,9 @@ impl Planner {
     /// One more process begins, forked from another one that had so many segments; gives its number. The first that
     /// there is from the beginning does not begin so.
     pub fn begin_process(&mut self, parent: Option<(usize, usize)>) -> usize {
-        self.processes.push(Process::new(self.isa, parent));
+        // Of those that its parent was told since it has no cells.
+        let sources = parent.map_or_else(Vec::new, |(of, _)| self.processes[of].sources.clone());
+        self.processes.push(Process::new(self.isa, parent, sources));
         self.processes.len() - 1
     }
 
@@ -331,7 +336,12 @@ impl Planner {
         if known.is_none() {
             self.sources.push(name.into());
         }
-        answer.four(at as u32);
+        let own = &mut self.processes[self.now].sources;
+        let number = own.iter().position(|source| *source == at as u32).unwrap_or(own.len());
+        if number == own.len() {
+            own.push(at as u32);
+        }
+        answer.four(number as u32);
         Ok(())
     }
 

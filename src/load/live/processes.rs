@@ -1,7 +1,7 @@
 //! The sums of several processes as those of one run.
 
 use super::planner::Planner;
-use super::rows::{Actor, Rows};
+use super::rows::{Actor, KERNEL, Rows};
 use crate::analysis::access::Insn;
 use crate::event::BlockDef;
 use rustc_hash::FxHashMap;
@@ -147,8 +147,12 @@ impl Merge {
                 sums.iter_mut().zip(figures).for_each(|(sum, n)| *sum += n);
             }
         }
-        // Others are sources and sinks, which have the same numbers everywhere.
-        let end = |n: u32| of.actor(n).map_or(n, |_| known(&actors, n));
+        // Others are sources and sinks. But for the kernel's they have the same numbers everywhere.
+        let sources = &planner.processes[process].sources;
+        let end = |n: u32| match n.checked_sub(KERNEL) {
+            Some(at) => KERNEL + sources.get(at as usize).copied().unwrap_or(at),
+            None => of.actor(n).map_or(n, |_| known(&actors, n)),
+        };
         for &([writer, reader, place], figures) in &of.flows {
             add(&mut self.flows, [end(writer), end(reader), place], figures);
         }
