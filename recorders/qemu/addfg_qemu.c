@@ -854,16 +854,21 @@ static unsigned shared_count, shared_room;
 #define OF_SEGMENT (~0ull)
 #define OF_NOTHING (~0ull - 1)
 
-static void tell_shared(Shared m)
+static void add_shared(Shared m)
 {
-    addfg_u64 values[5] = { m.start, m.bytes, m.device, m.number, m.offset };
-    event(ADDFG_SHARE, values, 5, NULL);
     if (shared_count == shared_room) {
         Shared *more = realloc(shared, (shared_room = 2 * shared_count + 16) * sizeof *shared);
         if (!more) return;
         shared = more;
     }
     shared[shared_count++] = m;
+}
+
+static void tell_shared(Shared m)
+{
+    addfg_u64 values[5] = { m.start, m.bytes, m.device, m.number, m.offset };
+    event(ADDFG_SHARE, values, 5, NULL);
+    add_shared(m);
 }
 
 /* Nothing of it lies there any more. */
@@ -877,14 +882,8 @@ static void cut_shared(addfg_u64 start, addfg_u64 bytes)
         shared[i] = shared[--shared_count];
         Shared below = m, above = { end, last - end, m.device, m.number, m.offset + (end - m.start) };
         below.bytes = start - m.start;
-        Shared left[2] = { below, above };
-        bool is[2] = { m.start < start, last > end };
-        for (unsigned k = 0; k < 2; k++) {
-            /* There is room for one; the second piece is told again, which changes nothing. */
-            if (!is[k]) continue;
-            if (shared_count < shared_room) shared[shared_count++] = left[k];
-            else tell_shared(left[k]);
-        }
+        if (m.start < start) add_shared(below);
+        if (last > end) add_shared(above);
     }
 }
 

@@ -2,6 +2,8 @@
 //! memory that lies at several addresses.
 
 use crate::common::{Scratch, command, compile, have, ok, said, utf8};
+use std::path::Path;
+use std::process::Output;
 
 /// Compilers and their options, and emulators.
 const TARGETS: [(&str, &[&str], &str); 6] = [
@@ -13,25 +15,32 @@ const TARGETS: [(&str, &[&str], &str); 6] = [
     ("riscv64-linux-gnu-gcc", &[], "qemu-riscv64"),
 ];
 
-/// The program finds itself which bytes that is; all of them are the kernel's, on each instruction set.
-#[test]
-fn what_a_signal_writes_is_the_kernels() {
+/// Records a program on each instruction set that can be; `check` gets what that is, how it ended, and its database.
+fn on_each(name: &str, check: impl Fn(&str, &Output, &Path)) {
     for (compiler, options, emulator) in TARGETS {
-        let scratch = Scratch::new("frames");
-        let (program, db) = (scratch.path("frames"), scratch.path("frames.duckdb"));
-        let flags = [&["-O1", "-g", "-static"], options].concat();
-        if !have("gcc") || !have(emulator) || !compile(compiler, "frames.c", &flags, &program) {
+        let scratch = Scratch::new(name);
+        let (program, db) = (scratch.path("program"), scratch.path("run.duckdb"));
+        let flags = [&["-O1", "-g", "-w", "-static"], options].concat();
+        let source = format!("{name}.c");
+        if !have("gcc") || !have(emulator) || !compile(compiler, &source, &flags, &program) {
             continue;
         }
         let all = ["record", "-q", "--qemu", emulator, "-o", utf8(&db), "--", utf8(&program)];
         let output = command(&all).output().expect("addfg runs");
-        if said(&output).contains("without plugins") {
-            continue;
+        if !said(&output).contains("without plugins") {
+            check(&format!("{emulator} {options:?}"), &output, &db);
         }
+    }
+}
+
+/// The program finds itself which bytes that is; all of them are the kernel's, on each instruction set.
+#[test]
+fn what_a_signal_writes_is_the_kernels() {
+    on_each("frames", |target, output, db| {
         let counted: i64 =
             String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number");
         let number = |what: &str| -> i64 {
-            let text = ok(&["sql", utf8(&db), &format!("SELECT {what}"), "--format", "csv"]);
+            let text = ok(&["sql", utf8(db), &format!("SELECT {what}"), "--format", "csv"]);
             text.lines().nth(1).expect("a row").parse().expect("a number")
         };
         let of = |writer: &str| {
@@ -43,13 +52,13 @@ fn what_a_signal_writes_is_the_kernels() {
         // A few are what the handler itself has on that stack.
         let own = 64;
         let kernels = of("<kernel>");
-        assert_eq!(of("fill"), 0, "{emulator} {options:?}");
-        assert!(kernels > 400 && counted - kernels <= own, "{emulator}: {kernels} of {counted}");
+        assert_eq!(of("fill"), 0, "{target}");
+        assert!(kernels > 400 && counted - kernels <= own, "{target}: {kernels} of {counted}");
         let told = number("count(*) FROM signal_event WHERE kind = 'delivered'");
-        assert_eq!(told, 6, "{emulator} {options:?}");
+        assert_eq!(told, 6, "{target}");
         let lost = number("count(*) FROM diagnostic WHERE code = 'recorder-warning'");
-        assert_eq!(lost, 0, "{emulator} {options:?}");
-    }
+        assert_eq!(lost, 0, "{target}");
+    });
 }
 
 /// What is written at one address, or to the file, is read at another one.
@@ -64,28 +73,17 @@ fn shared_memory_has_its_writers() {
         ("segment", 270),
         ("written", 60),
     ];
-    for (compiler, options, emulator) in TARGETS {
-        let scratch = Scratch::new("shares");
-        let (program, db) = (scratch.path("shares"), scratch.path("shares.duckdb"));
-        let flags = [&["-O1", "-g", "-w", "-static"], options].concat();
-        if !have("gcc") || !have(emulator) || !compile(compiler, "shares.c", &flags, &program) {
-            continue;
-        }
-        let all = ["record", "-q", "--qemu", emulator, "-o", utf8(&db), "--", utf8(&program)];
-        let output = command(&all).output().expect("addfg runs");
-        if said(&output).contains("without plugins") {
-            continue;
-        }
+    on_each("shares", |target, output, db| {
         if output.status.code() == Some(77) {
             return println!("no segments of System V here");
         }
-        assert_eq!(output.status.code(), Some(0), "{emulator}: {}", said(&output));
+        assert_eq!(output.status.code(), Some(0), "{target}: {}", said(output));
         let sql = "SELECT writer, reader, bytes FROM function_dataflow
             WHERE reader LIKE 'read!_%' ESCAPE '!' AND via NOT IN ('register', 'constant')
             AND writer NOT LIKE 'read!_%' ESCAPE '!' AND writer <> '<image .bss>' ORDER BY ALL";
-        let text = ok(&["sql", utf8(&db), sql, "--format", "csv"]);
+        let text = ok(&["sql", utf8(db), sql, "--format", "csv"]);
         let row = |(name, bytes): &(&str, i64)| format!("write_{name},read_{name},{bytes}");
         let expected: Vec<String> = READ.iter().map(row).collect();
-        assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected, "{emulator} {options:?}");
-    }
+        assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected, "{target}");
+    });
 }

@@ -24,7 +24,8 @@ fn carries() -> Carries {
     Carries { all_stores: true, ..Stream.carries() }
 }
 
-/// Writes the database. `parts`: what is of each process alone; `name`: what the run is called there; `unique`: unique bytes and addresses were counted.
+/// Writes the database. `parts`: what is of each process alone; `name`: what the run is called there; `unique`: unique
+/// bytes and addresses were counted.
 ///
 /// # Errors
 /// It cannot be written.

@@ -68,22 +68,21 @@ impl Wire {
         let alone = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
         BufReader::with_capacity(1 << 16, Wire { stream, soon: false, alone })
     }
+}
 
-    /// What is there now.
-    fn look(&self, into: &mut [u8]) -> io::Result<usize> {
-        let to = into.as_mut_ptr().cast();
-        let descriptor = self.stream.as_raw_fd();
-        // SAFETY: the memory is ours, and as long as is said.
-        let n = unsafe { libc::recv(descriptor, to, into.len(), libc::MSG_DONTWAIT) };
-        usize::try_from(n).map_err(|_| io::Error::last_os_error())
-    }
+/// What is there now: an error where nothing is.
+pub fn look(stream: &UnixStream, into: &mut [u8]) -> io::Result<usize> {
+    let to = into.as_mut_ptr().cast();
+    // SAFETY: the memory is ours, and as long as is said.
+    let n = unsafe { libc::recv(stream.as_raw_fd(), to, into.len(), libc::MSG_DONTWAIT) };
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
 impl Read for Wire {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let begun = Instant::now();
         while self.soon && !self.alone {
-            match self.look(into) {
+            match look(&self.stream, into) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 read => return read,
             }

@@ -140,8 +140,8 @@ pub fn serve(
     Ok(server.finish(rows, &part))
 }
 
-/// Answers the recorders of a tree of processes, which connect to `listener`, until `alive` is closed and all of them are
-/// gone.
+/// Answers the recorders of a tree of processes, which connect to `listener`, until `alive` is closed and all of them
+/// are gone.
 ///
 /// # Errors
 /// As [`serve`].

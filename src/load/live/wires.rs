@@ -138,23 +138,13 @@ impl Wire {
     /// Reads what is there.
     fn read(&mut self, to: &mut [u8]) {
         self.bytes.drain(..std::mem::take(&mut self.taken));
-        // SAFETY: the memory is ours, and as long as is said.
-        let n = unsafe {
-            libc::recv(
-                self.stream.as_raw_fd(),
-                to.as_mut_ptr().cast(),
-                to.len(),
-                libc::MSG_DONTWAIT,
-            )
-        };
-        self.bytes.extend_from_slice(&to[..usize::try_from(n).unwrap_or(0)]);
-        let kind = io::Error::last_os_error().kind();
-        match n {
-            0 => self.closed = true,
-            1.. => {}
-            _ if matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+        match message::look(&self.stream, to) {
+            Ok(0) => self.closed = true,
+            Ok(n) => self.bytes.extend_from_slice(&to[..n]),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             // It was killed.
-            _ => self.closed = true,
+            Err(_) => self.closed = true,
         }
     }
 }
