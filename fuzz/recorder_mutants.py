@@ -36,7 +36,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SUMS = ["sums.h", "sums_actors.h", "sums_calls.h", "sums_code.h", "sums_flows.h", "sums_memory.h", "sums_numbers.h", "sums_readers.h", "sums_saves.h",
+SUMS = ["sums.h", "sums_actors.h", "sums_calls.h", "sums_code.h", "sums_flows.h", "sums_memory.h", "sums_numbers.h", "sums_readers.h", "sums_saves.h", "sums_shared.h",
         "sums_translate.h", "sums_wire.h"]
 STREAM = ["addfg_main.c", "allocations.h", "calls.h", "events.h", "files.h", "part.h", "room.h", "written.h"]
 FILES = ["valgrind/" + name for name in STREAM + SUMS]

@@ -75,7 +75,6 @@ static void sums_signal(ThreadId tid, Bool begins);
 static void sums_fault(void);
 static Bool sums_forked(void);
 static void sums_inherit(Bool begins);
-static void sums_shared(void);
 static void sums_asked(void);
 static void sums_exec(void);
 static void sums_marked(ThreadId tid);
@@ -97,6 +96,7 @@ static void sums_first_stack(Addr stack);
 #include "sums_saves.h"
 #include "sums_code.h"
 #include "sums_translate.h"
+#include "sums_shared.h"
 #include "sums.h"
 #include "sums_numbers.h"
 

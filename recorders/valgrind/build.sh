@@ -18,8 +18,11 @@ ${CC:-gcc} -O2 -static -no-pie -nodefaultlibs -nostartfiles -u _start "-Wl,-Ttex
 rm "$out/addfg_main.o"
 # Dynamic programs load this one; the XML files are asked for by debuggers. They are copied: those of
 # another version of the package are not for this program.
-for folder in "$(dirname "$(command -v valgrind)")/../libexec/valgrind" "$libraries"; do
+# The `valgrind` that is found first may be somebody's script, so the package says where it is, too.
+for folder in "$(dirname "$(command -v valgrind)")/../libexec/valgrind" "$(variable prefix)/libexec/valgrind" "$libraries"; do
     for file in "$folder"/vgpreload_core-*.so "$folder"/*.xml "$folder"/default.supp; do
         [ ! -e "$file" ] || cp -f "$file" "$out/"
     done
 done
+set -- "$out"/vgpreload_core-*.so
+[ -e "$1" ] || { echo "valgrind's vgpreload_core-*.so is not where its package should have it" >&2; exit 2; }

@@ -256,6 +256,7 @@ static void tell_data(const Call *c, Addr a, ULong size)
     tell_access(c->gives, a, size, False);
     if (!to_file) return;
     EVENT(ADDFG_FILE_WRITE, file_key.device, file_key.number, file_at, size, a);
+    sums_file_write(file_key, file_at, size, a);
     file_at += size;
 }
 
@@ -335,8 +336,9 @@ static void find_file(const Call *c, UWord result)
     if (copies && position != ~0ULL) position -= result;
     /* preadv2 and pwritev2 with -1: as without a position. */
     to_file = is_memory(fd, position, result, &file_key, &file_at);
-    if (to_file) sums_shared();
-    if (to_file && copies) EVENT(ADDFG_FILE_WRITE, file_key.device, file_key.number, file_at, result, 0);
+    if (!to_file || !copies) return;
+    EVENT(ADDFG_FILE_WRITE, file_key.device, file_key.number, file_at, result, 0);
+    sums_file_write(file_key, file_at, result, 0);
 }
 
 /* Where the next bytes are, as the kernel writes it behind a copy; the core does not know. */

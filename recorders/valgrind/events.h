@@ -376,7 +376,6 @@ static void all_mapped(void)
 static void changed_mem(Addr a, SizeT length, Bool r, Bool w, Bool x)
 {
     EVENT(ADDFG_PROTECT, a, length, (r ? 4 : 0) | (w ? 2 : 0) | (x ? 1 : 0));
-    if (w && is_shared_memory(a)) sums_shared();
 }
 
 static void copied_mem(Addr from, Addr to, SizeT length)
@@ -461,7 +460,7 @@ static void forked(ThreadId tid)
     new_process();
     sums_inherit(True);
     all_mapped();
-    sums_inherit(False);
     tell_all_shared();
+    sums_inherit(False);
     EVENT(ADDFG_INHERIT, VG_(getppid)());
 }

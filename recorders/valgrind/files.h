@@ -13,6 +13,10 @@ typedef struct {
 #define OF_SEGMENT (~0ULL)
 #define OF_NOTHING (~0ULL - 1)
 
+/* Sums of data flow (sums_shared.h). */
+static void sums_share(Addr start, Addr end, FileKey key, ULong offset);
+static void sums_file_write(FileKey key, ULong offset, ULong bytes, Addr from);
+
 typedef struct {
     Addr start, end; /* exclusive */
     FileKey key;
@@ -64,6 +68,7 @@ static Bool is_shared_memory(Addr address)
 static void tell_shared(const Mapping *m)
 {
     EVENT(ADDFG_SHARE, m->start, m->end - m->start, m->key.device, m->key.number, m->offset);
+    sums_share(m->start, m->end, m->key, m->offset);
 }
 
 static Bool is_shared_file(FileKey key)
@@ -135,7 +140,6 @@ static void map_call(const UWord *args, Addr start, ULong unit)
         m.offset = 0;
         m.key.number = (ULong)VG_(getpid)() << 32 | ++nameless;
     }
-    if (m.shared && (args[2] & VKI_PROT_WRITE)) sums_shared();
     if (of_file || m.shared) file_mapped(m);
     else cut_mappings(m.start, m.end);
 }
@@ -151,7 +155,6 @@ static void remap_call(const UWord *args, Addr to)
         cut_mappings(from, from + before);
         m.start = to;
         m.end = to + now;
-        if (m.shared) sums_shared();
         file_mapped(m);
         return;
     }
@@ -214,7 +217,6 @@ static void segment_call(UWord id, Addr start)
     const NSegment *s = VG_(am_find_nsegment)(start);
     if (!s || s->start != start) return;
     Mapping m = { start, s->end + 1, { OF_SEGMENT, id }, 0, True };
-    sums_shared();
     file_mapped(m);
 }
 

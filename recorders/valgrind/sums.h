@@ -120,6 +120,10 @@ static Bool inheriting = False;
 static void sums_mapped(Addr a, SizeT bytes, Bool executable, ULong offset, const HChar *name)
 {
     if (!summing || !bytes) return;
+    if (a < HOME_AT) {
+        unshare(a, a + bytes);
+        note_mapped_name(a, name);
+    }
     if (!inheriting) cells_clear(a, bytes);
     UInt n = 0;
     Bool file = name && name[0] && said_map(a, bytes, executable, offset, name, &n);
@@ -135,6 +139,7 @@ static void sums_mapped(Addr a, SizeT bytes, Bool executable, ULong offset, cons
 static void sums_unmapped(Addr a, SizeT bytes)
 {
     if (!summing || !bytes) return;
+    unshare(a, a + bytes);
     cells_clear(a, bytes);
     cut_places(a, a + bytes, OF_IMAGE);
     say_begin();
@@ -146,12 +151,21 @@ static void sums_unmapped(Addr a, SizeT bytes)
 static void sums_moved(Addr from, Addr to, SizeT bytes)
 {
     if (!summing) return;
+    unshare(from, from + bytes);
+    unshare(to, to + bytes);
     new_memory(to, to + bytes, OF_MEMORY);
     cells_move(from, to, bytes);
     cut_places(from, from + bytes, OF_IMAGE);
 }
 
-static void sums_fresh(Addr a, SizeT bytes) { if (summing) cells_clear(a, bytes); }
+static void sums_fresh(Addr a, SizeT bytes)
+{
+    if (!summing) return;
+    for (Addr end = a + bytes, next; a < end; a = next) {
+        next = end_of_piece(a, end);
+        cells_clear(home_of(a), next - a);
+    }
+}
 
 /* A handler begins, or has ended. What stood behind a call or a return is found out as ever. */
 static void sums_signal(ThreadId tid, Bool begins)
@@ -166,10 +180,45 @@ static void sums_signal(ThreadId tid, Bool begins)
     if (begins) T.interrupted_at = VG_(get_IP)(tid);
 }
 
-/* What names the kernel's accesses is told as the stream has it. */
+static void say_event(UInt kind, const UChar *payload, UInt length)
+{
+    say_begin();
+    say4(kind);
+    say8(steps_done - steps_before);
+    say_bytes(payload, length);
+    say_end(SAY_EVENT);
+}
+
+/* The process has shared memory, of which is told where it lies, and what was mapped last. */
+static Bool tells_shared = False;
+static UChar *last_map;
+static UInt last_map_length, last_map_room;
+
+/* What lies where is told from the first shared memory on. */
+static void say_memory(UInt kind, const UChar *payload, UInt length)
+{
+    if (kind == ADDFG_SHARE && !tells_shared) {
+        tells_shared = True;
+        if (last_map_length) say_event(ADDFG_MAP, last_map, last_map_length);
+    }
+    if (tells_shared) return say_event(kind, payload, length);
+    if (kind != ADDFG_MAP) return;
+    ROOM(last_map, length, last_map_room);
+    VG_(memcpy)(last_map, payload, length);
+    last_map_length = length;
+}
+
+/* What names the kernel's accesses is told as the stream has it, and what is shared with others. */
 static void sums_event(UInt kind, const UChar *payload, UInt length)
 {
+    if (!summing) return;
     switch (kind) {
+    case ADDFG_MAP:
+    case ADDFG_UNMAP:
+    case ADDFG_MOVE:
+    case ADDFG_SHARE:
+    case ADDFG_FILE_WRITE:
+        return say_memory(kind, payload, length);
     case ADDFG_THREAD:
     case ADDFG_SYSCALL:
     case ADDFG_SYSCALL_END:
@@ -178,12 +227,7 @@ static void sums_event(UInt kind, const UChar *payload, UInt length)
     case ADDFG_DESCRIPTOR:
     case ADDFG_SIGNAL:
     case ADDFG_PROCESS:
-        if (!summing) return;
-        say_begin();
-        say4(kind);
-        say8(steps_done - steps_before);
-        say_bytes(payload, length);
-        return say_end(SAY_EVENT);
+        return say_event(kind, payload, length);
     }
 }
 
@@ -191,6 +235,12 @@ static void sums_kernel(Bool is_write, Addr a, ULong bytes, Bool structure)
 {
     if (!summing || !bytes) return;
     if (!in_reach(a, bytes)) return problem(TOO_HIGH);
+    Addr end = end_of_piece(a, a + bytes);
+    if (end < a + bytes) {
+        sums_kernel(is_write, a, end - a, structure);
+        return sums_kernel(is_write, end, bytes - (end - a), structure);
+    }
+    a = home_of(a);
     say_begin();
     say4(structure);
     say_end(SAY_SOURCE);
@@ -210,8 +260,6 @@ static void sums_fault(void) { problem(FAULTS); }
 
 /* Nothing is known of what was met. */
 static void forget_met(void);
-
-static void sums_shared(void) { problem(SHARED); }
 
 static void sums_first_stack(Addr stack) { first_stack = stack; }
 
@@ -321,8 +369,7 @@ static void forget_rows(void)
     forget_counts(&merged_calls);
     for (UInt i = 0; i < segment_count; i++) segments[i]->count = 0;
     for (UInt i = 1; i < actor_count; i++) actors[i]->calls = actors[i]->steps = 0;
-    /* What it shares with others it still does. */
-    for (UInt i = 0; i < PROBLEMS; i++) if (i != SHARED) problem_count[i] = 0;
+    for (UInt i = 0; i < PROBLEMS; i++) problem_count[i] = 0;
     for (UInt i = 0; i < worker_room; i++) workers[i].steps = 0;
     sums_serials = asked_for = 0;
     steps_before = steps_done;
@@ -335,6 +382,7 @@ static Bool sums_forked(void)
     if (!summing) return False;
     VG_(close)(sums_fd);
     summing = sums_at && begin_process(segment_count);
+    own_shared_files(summing);
     if (!summing) return False;
     ThreadId now = sums_running;
     each_thread(end_live);

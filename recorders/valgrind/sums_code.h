@@ -245,6 +245,7 @@ static Bool goes_on(Addr a, UInt function, Addr before_of)
 /* What a load of cells of one place takes; False: it is not the same each time that the cells are. */
 static Bool take_cells(Taken *taken, Addr a, UInt size, UInt reader, const Place *place)
 {
+    a = home_of(a);
     Bool all = True, had = False;
     const Cell *cell = cell_of(a);
     UInt unwritten = OF_PLACE, id = place->id;
@@ -275,6 +276,7 @@ static Bool take_cells(Taken *taken, Addr a, UInt size, UInt reader, const Place
 /* Who wrote a byte, as a flow to a reader; `place`: where it lies. */
 static Flow *flow_of_byte(Addr a, UInt reader, const Place *place)
 {
+    a = home_of(a);
     UInt writer = *cell_of(a) & CELL_FUNCTION;
     if (writer == CELL_LINKED) writer = writer_of(linked[*save_of(a)].function);
     else if (writer) writer = writer_of(writer);
@@ -288,7 +290,7 @@ static void first_reads(Addr a, UInt size, UInt reader, Flow *one)
     if (!counts_unique) return;
     for (Addr at = a & ~7ULL; at < a + size; at += 8) {
         if (at == a && size >= 8 && !((*reader_at(a) ^ T.key) & (READER_BITS | 0xff))) continue;
-        UInt new = note_reader(reader_at(at), at, bytes_in(at, a, a + size), READER(T.key));
+        UInt new = note_reader(reader_at(at), home_of(at), bytes_in(at, a, a + size), READER(T.key));
         if (!new) continue;
         if (one) {
             one->unique += bits_in(new);
@@ -306,9 +308,15 @@ static void first_reads(Addr a, UInt size, UInt reader, Flow *one)
 }
 
 /* Bytes that lie at several places, or whose regions differ. What nobody wrote is a version of each section, and of all
- * regions; `by_place`: of each region, as the kernel counts. */
-static void read_apart(UInt reader, Addr a, ULong size, Bool by_place)
+ * regions. `by_kernel`: each time a reader of its own. */
+static void read_apart(UInt reader, Addr a, ULong size, Bool by_kernel)
 {
+    Addr together = end_of_piece(a, a + size);
+    if (together < a + size) {
+        read_apart(reader, a, together - a, by_kernel);
+        return read_apart(reader, together, size - (together - a), by_kernel);
+    }
+    a = home_of(a);
     UInt last = 0;
     Links links = { 0 }, unwritten = { 0 };
     for (ULong i = 0; i < size; i++) {
@@ -326,18 +334,16 @@ static void read_apart(UInt reader, Addr a, ULong size, Bool by_place)
             writer = writer_of(writer);
         } else {
             writer = !(place.id & REGION) ? OF_PLACE : first_stack && a + i >= first_stack ? STACK_START : UNINITIALISED;
-            UInt of = !(place.id & REGION) ? 0 : by_place ? writer + place.id : writer;
-            new = new_link(&unwritten, of ? of : place.id);
+            new = new_link(&unwritten, place.id & REGION ? writer : place.id);
         }
         Flow *f = flow(writer, reader, place.id);
         f->bytes++;
         f->transfers += new;
-        if (!by_place || !counts_unique) continue;
-        /* Each time that the kernel reads is a reader of its own. */
+        if (!by_kernel || !counts_unique) continue;
         f->unique++;
         share_memory(f, a + i, 1u << ((a + i) & 7));
     }
-    if (!by_place) first_reads(a, size, reader, NULL);
+    if (!by_kernel) first_reads(a, size, reader, NULL);
 }
 
 /* What a segment reads of a register that it restores is of who had written that. Of several the first one has it all,
@@ -588,11 +594,11 @@ static VG_REGPARM(3) void store_register(const Site *site, State *s, Addr a)
     if (counts_unique) read_registers(offset, size, s->actor, f);
 }
 
-static void forget_place(Addr low, Addr high, UInt id)
+static void forget_places_of(Addr low, Addr high, ULong ids)
 {
     for (UInt i = 0; i < state_count; i++) {
         const State *s = states[i];
-        if (!(state_places[i] >> id % 64 & 1)) continue;
+        if (!(state_places[i] & ids)) continue;
         for (UInt k = 0; k < s->code->sites; k++) {
             const Site *site = s->code->site + k;
             Met *m = met_of(s, site);

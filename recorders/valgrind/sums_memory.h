@@ -42,6 +42,19 @@ static inline Bool is_kernel(UInt function) { return function > KERNEL_CELL - ke
 static inline Cell *cell_of(Addr a) { return (Cell *)(CELLS_AT + 2 * a); }
 static inline UInt *save_of(Addr a) { return (UInt *)(SAVES_AT + 4 * a); }
 
+/* Bytes of shared files are known by addresses of their own, above those of programs (sums_shared.h). */
+#define HOME_AT TOP_ADDRESS
+#define HOME_END (1ULL << 40)
+static Addr next_home = HOME_AT;
+/* What all addresses lie in at which the program has such bytes. */
+static Addr aliases_low;
+static ULong aliases_bytes;
+static inline Bool in_aliases(Addr a) { return a - aliases_low < aliases_bytes; }
+static Addr home_within(Addr a);
+/* The address that a byte is known by. */
+static inline Addr home_of(Addr a) { return in_aliases(a) ? home_within(a) : a; }
+static Addr end_of_piece(Addr a, Addr end);
+
 #define READERS_AT 0x380000000000ULL
 #define PAIRS_AT 0x390000000000ULL
 
@@ -60,6 +73,7 @@ static Bool reserve(Addr at, ULong bytes)
 #define FLOWS_AT 0x3a0000000000ULL
 #define STATES_AT 0x3b0000000000ULL
 #define TABLES_AT 0x3c0000000000ULL
+#define COPY_AT 0x3d0000000000ULL
 #define AREA (1ULL << 37)
 
 /* The system may give large pages there: what is looked at all over has fewer misses. */
@@ -90,17 +104,30 @@ static void free_table(void *table, ULong bytes)
     else if (reserve((Addr)table, bytes)) large_pages((Addr)table, bytes);
 }
 
-static Bool in_reach(Addr a, ULong bytes) { return a < TOP_ADDRESS && bytes <= TOP_ADDRESS - a; }
+static Bool in_reach(Addr a, ULong bytes)
+{
+    Addr end = a < HOME_AT ? TOP_ADDRESS : next_home;
+    return a < end && bytes <= end - a;
+}
+
+/* Whether what is at an address that others of these are known by is mapped at several. */
+static Bool is_shared_known(Addr at)
+{
+    return (at >= CELLS_AT + 2 * HOME_AT && at < CELLS_AT + 2 * HOME_END) || (at >= READERS_AT + HOME_AT && at < READERS_AT + HOME_END);
+}
 
 static void zeros(Addr from, Addr to)
 {
     Addr first = VG_PGROUNDUP(from), last = VG_PGROUNDDN(to);
-    if (first + 16 * 4096 > last) {
+    Bool shared = is_shared_known(from);
+    if (first + (shared ? 1 : 16) * 4096 > last) {
         VG_(memset)((void *)from, 0, to - from);
         return;
     }
     VG_(memset)((void *)from, 0, first - from);
-    reserve(first, last - first);
+    enum { REMOVE = 9 };
+    if (shared) VG_(do_syscall)(__NR_madvise, first, last - first, REMOVE, 0, 0, 0, 0, 0);
+    else reserve(first, last - first);
     VG_(memset)((void *)last, 0, to - last);
 }
 
@@ -243,7 +270,17 @@ static void link_more(Addr a, UWord size)
  * before, the two ends of it are linked. */
 static void split_store(Addr a, UWord size)
 {
+    /* Of several pieces the last one ends there. */
+    for (Addr end = end_of_piece(a, a + size); end < a + size; end = end_of_piece(a, a + size)) {
+        size -= end - a;
+        a = end;
+    }
+    /* What another mapping has behind it is something else. */
+    Addr behind = home_of(a + size);
+    Bool alone = home_of(a) == a && behind != a + size;
+    a = home_of(a);
     Cell cell = *cell_of(a + size);
+    if (alone || !cell || cell & CELL_FIRST) return;
     UInt function = cell & CELL_FUNCTION;
     if (function == CELL_LINKED) return link_more(a, size);
     Addr low = begin_of(a + size, cell, a - LINK_REACH), high = a + size + 1;
@@ -351,8 +388,8 @@ static void insert_place(UInt at, Place p)
     place_count++;
 }
 
-/* Loads forget that these addresses are of one place (sums_code.h). */
-static void forget_place(Addr low, Addr high, UInt id);
+/* Loads forget that these addresses are of one place, which is one of these by the ends of their numbers (sums_code.h). */
+static void forget_places_of(Addr low, Addr high, ULong ids);
 
 /* Takes a range out of the places that are of so much at most. */
 static void cut_places(Addr low, Addr high, UInt most)
@@ -364,7 +401,7 @@ static void cut_places(Addr low, Addr high, UInt most)
             continue;
         }
         known_stack_bytes = 0;
-        if (p.met) forget_place(p.low, p.high, p.id);
+        if (p.met) forget_places_of(p.low, p.high, 1ULL << p.id % 64);
         Place behind = p;
         behind.low = high;
         if (p.low < low) places[i++].high = low;
@@ -394,9 +431,14 @@ static void new_memory(Addr low, Addr high, UInt of)
     fill_places(low, high, new_region(), OF_MEMORY);
 }
 
+/* The place of an address of a shared file. */
+static Bool place_of_shared(Addr a, Place *place);
+
 /* The place of an address, and up to where on both sides it is the same one. */
 static Place place_of(Addr a)
 {
+    Place of_shared;
+    if (in_aliases(a) && place_of_shared(a, &of_shared)) return of_shared;
     UInt i = place_behind(a);
     if (i >= place_count || places[i].low > a) {
         /* A stack has grown: nobody tells. */

@@ -91,8 +91,13 @@ static void see_memory(void)
         if (file < 0 && !s->hasR && !s->hasW && !s->hasX) continue;
         Addr end = s->end < TOP_ADDRESS ? s->end + 1 : TOP_ADDRESS;
         for (Addr a = s->start; a < end;) {
+            if (home_of(a) != a) {
+                a = end_of_piece(a, end);
+                continue;
+            }
             /* A page of cells is of half a page of memory. */
-            ULong pages = (end - a) / 2048 < 4096 ? (end - a) / 2048 : 4096;
+            Addr own = end_of_piece(a, end);
+            ULong pages = (own - a) / 2048 < 4096 ? (own - a) / 2048 : 4096;
             OffT at = (CELLS_AT + 2 * a) / 4096 * 8;
             Bool known = file >= 0 && VG_(lseek)(file, at, VKI_SEEK_SET) == at
                 && VG_(read)(file, page, pages * 8) == (Int)(pages * 8);
@@ -102,6 +107,7 @@ static void see_memory(void)
     }
     VG_(free)(start);
     if (file >= 0) VG_(close)(file);
+    see_shared_files();
 }
 
 static void see_all(void)

@@ -204,14 +204,17 @@ static inline UInt bits_in(UInt byte) { return bits_of[byte & 0xff]; }
 #define MOST_PAIRS (1u << 24)
 
 /* A cache of what pairs share: bytes in the low eight bits, the address's upper ones, the pair. Its lower ones are in the
- * number, crossed with the pair's. What is shared stays so: an entry is never wrong. */
+ * number, crossed with the pair's. Addresses have 40 bits. What is shared stays so: an entry is never wrong. */
 #define RECENT (1u << 16)
 static ULong recent[RECENT];
+
+/* Bytes of shared files have addresses that no others get (sums_shared.h). */
+static Addr numbered_address(Addr a);
 
 /* `last`: what `pair_at` has there. */
 static void share_more(Flow *f, UInt *last, Addr a, UInt bytes)
 {
-    ULong *entry = NULL, wanted = (ULong)f->pair << 40 | a >> 5 << 8;
+    ULong *entry = NULL, wanted = (ULong)f->pair << 40 | (a & ~0xffULL);
     if (f->pair < MOST_PAIRS) {
         entry = recent + ((a >> 3 ^ f->pair * 0x9e3779b1u >> 12) & (RECENT - 1));
         if ((*entry ^ wanted) >> 8) *entry = 0;
@@ -221,7 +224,7 @@ static void share_more(Flow *f, UInt *last, Addr a, UInt bytes)
         }
     }
     if (shared_used * 2 >= shared_room) more_shared();
-    ULong key = (ULong)f->pair << 32 | a / 64, i = shared_slot(key);
+    ULong key = (ULong)f->pair << 34 | a / 64, i = shared_slot(key);
     UInt at = a & 56;
     if (!shared[i].key) {
         shared[i].key = key;
@@ -239,7 +242,7 @@ static void share_more(Flow *f, UInt *last, Addr a, UInt bytes)
 static inline void share_memory(Flow *f, Addr a, UInt bytes)
 {
     UInt *last = pair_at(a);
-    if (*last >> 8 != f->pair || bytes & ~*last & 0xff) share_more(f, last, a, bytes);
+    if (*last >> 8 != f->pair || bytes & ~*last & 0xff) share_more(f, last, a < TOP_ADDRESS && !in_aliases(a) ? a : numbered_address(a), bytes);
 }
 
 typedef struct Registers_ {

@@ -264,7 +264,7 @@ static void make_save(Addr a, UInt size, UInt offset)
     Frame *top = T.frames + T.depth - 1;
     UInt first = offset / 8, last = (offset + size - 1) / 8, number = *save_of(a);
     /* One that was overwritten there is used again. */
-    Bool again = number && number < save_count && saves[number].at == a && saves[number].size == size
+    Bool again = number && number < save_count && saves[number].at == home_of(a) && saves[number].size == size
         && saves[number].call == top->call;
     if (!again) {
         number = new_save();
@@ -272,7 +272,7 @@ static void make_save(Addr a, UInt size, UInt offset)
         top->saves = number;
     }
     Save *s = saves + number;
-    s->at = a;
+    s->at = home_of(a);
     s->size = size;
     s->offset = offset;
     s->call = top->call;
@@ -301,7 +301,7 @@ static UInt restored(Addr a, UInt size, UInt offset)
     UInt number = *save_of(a);
     if (!(*cell_of(a) & CELL_SAVE)) return 0;
     const Save *s = saves + number;
-    if (!s->live || s->at != a || s->size != size || s->offset != offset || s->call != CALL_OF(T.own)) return 0;
+    if (!s->live || s->at != home_of(a) || s->size != size || s->offset != offset || s->call != CALL_OF(T.own)) return 0;
     for (UInt i = 0; i < size; i++)
         if (!(*cell_of(a + i) & CELL_SAVE) || *save_of(a + i) != number) return 0;
     return number;

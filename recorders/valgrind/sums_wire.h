@@ -180,7 +180,7 @@ static const HChar *const problem_text[PROBLEMS] = {
     "accesses to addresses above 128 GiB",
     "calling contexts beyond those that are kept",
     "conditional stores of registers, or reads of restored ones that several wrote",
-    "changes of shared memory, whose other addresses are not followed",
+    "mappings of shared memory that there is no room for",
     "writes into the middle of a vector of which both sides are read: what is left there counts two transfers",
     "reads and writes of the kernel beyond the 2,047 names that there is room for",
 };

@@ -35,11 +35,12 @@ impl Taking {
         let entry = self.all.entry((writer, place)).or_default();
         entry.function = Some(function);
         entry.bytes += bytes;
-        // A write is one transfer, wherever its bytes lie; what nobody wrote is told apart by its place.
-        let version = if write == 0 {
-            (0, place, side)
-        } else {
-            (write, PlaceCode::REGISTER, StackSide::Below)
+        // A write is one transfer, wherever its bytes lie; what nobody wrote is one of each section, and of all
+        // regions, as for the program's reads.
+        let version = match (write, place.is_region()) {
+            (0, false) => (0, place, side),
+            (0, true) => (0, PlaceCode::REGISTER, side),
+            _ => (write, PlaceCode::REGISTER, StackSide::Below),
         };
         if self.fed_by.last() != Some(&version) && !self.fed_by.contains(&version) {
             self.fed_by.push(version);

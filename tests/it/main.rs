@@ -80,6 +80,7 @@ mod sqlite;
 mod stream;
 mod sums;
 mod sums_processes;
+mod sums_shared;
 mod symbols;
 mod system_calls;
 mod terminal;

@@ -26,7 +26,7 @@ pub fn program(scratch: &Scratch, name: &str) -> Option<PathBuf> {
 }
 
 /// Records with sums, and compares.
-fn compared(scratch: &Scratch, run: &[&str]) -> Output {
+pub fn compared(scratch: &Scratch, run: &[&str]) -> Output {
     compared_with(scratch, run, &[], "")
 }
 
@@ -692,17 +692,6 @@ fn too_little_room_is_said() {
         let output = limited.arg(all.get_program()).args(all.get_args()).output().expect("sh");
         let room = said(&output).contains("there is no room for the sums");
         assert!(room && !output.status.success(), "{gigabytes}: {}", said(&output));
-    }
-}
-
-/// Memory that several may write to is said; memory that is only read is none.
-#[test]
-fn shared_memory_that_is_written_to_is_said() {
-    for (name, says) in [("taken_back.c", true), ("mapped.c", false)] {
-        let scratch = Scratch::new("sums-shared");
-        let Some(program) = program(&scratch, name) else { return };
-        let output = compared(&scratch, &[utf8(&program)]);
-        assert_eq!(said(&output).contains("changes of shared memory"), says, "{}", said(&output));
     }
 }
 

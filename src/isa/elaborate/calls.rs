@@ -105,7 +105,7 @@ impl Calls {
             argument_names(isa).iter().take(6).filter_map(|name| file.lookup(name)).collect();
         let x86 = matches!(isa, Isa::X86 | Isa::X86_64);
         let result = if x86 { number } else { arguments.first().copied() };
-        Calls { isa, number, arguments, result, sources: KernelSources::new(isa) }
+        Calls { isa, number, arguments, result, sources: KernelSources::new(isa, 0) }
     }
 
     fn word(&self) -> u64 {

@@ -135,7 +135,7 @@ pub fn serve(
             break;
         }
     }
-    let rows = sums.end(ended.recv().ok());
+    let rows = sums.end(&server.planner, 0, ended.recv().ok());
     let part = [Part::of(&server.planner, 0, &rows)];
     Ok(server.finish(rows, &part))
 }
@@ -180,7 +180,7 @@ pub fn serve_all(
             (Some(_), None) => return Err(message::bad()),
             (None, _) => {
                 let Some((Some(process), sums)) = told.remove(&wire) else { continue };
-                let rows = sums.end(None);
+                let rows = sums.end(&server.planner, process, None);
                 server.planner.end_process(process);
                 match process {
                     // How it ended is known when all have.
@@ -206,13 +206,14 @@ struct Sums {
 }
 
 impl Sums {
-    /// Nothing comes any more; `status`: how the program ended.
-    fn end(self, status: Option<ExitStatus>) -> Rows {
+    /// Nothing comes any more of the process with this number; `status`: how the program ended.
+    fn end(self, planner: &Planner, process: usize, status: Option<ExitStatus>) -> Rows {
         let mut rows = self.rows;
         match self.before_exec {
             Some(until) => rows = Rows { is_whole: true, ..until },
             None => rows.problems.extend(status.and_then(fatal_fault)),
         }
+        rows.problems.extend(planner.processes[process].kernel.shared_memory());
         rows
     }
 }
@@ -251,10 +252,13 @@ impl Server {
             Kind::Rows => rows.add(numbers)?,
             Kind::Problem => rows.problems.push(String::from_utf8_lossy(payload).into_owned()),
             Kind::Snapshot => {
-                let rows = std::mem::take(rows);
+                let mut rows = std::mem::take(rows);
                 match Why::of(numbers.four()?)? {
                     Why::Exec => sums.before_exec = Some(rows),
-                    why => self.snapshot(&rows, why),
+                    why => {
+                        rows.problems.extend(planner.processes[0].kernel.shared_memory());
+                        self.snapshot(&rows, why);
+                    }
                 }
             }
             Kind::End => rows.is_whole = true,

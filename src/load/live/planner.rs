@@ -16,7 +16,7 @@ use crate::id::FunctionId;
 use crate::image::{AddressSpace, Image, Loaded, Mapped};
 use crate::isa::resolve::{resolve, undecoded};
 use crate::isa::{self, Decoder, MemOperand};
-use crate::trace::stream::KernelSources;
+use crate::trace::stream::{KernelSources, without_state};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::io;
@@ -78,8 +78,8 @@ pub struct Process {
 }
 
 impl Process {
-    fn new(isa: Isa, parent: Option<(usize, usize)>, sources: Vec<u32>) -> Process {
-        let (kernel, mapped) = (KernelSources::new(isa), Mapped::default());
+    fn new(isa: Isa, number: usize, parent: Option<(usize, usize)>, sources: Vec<u32>) -> Process {
+        let (kernel, mapped) = (KernelSources::new(isa, number as u32), Mapped::default());
         let (segments, system_calls) = (Vec::new(), Vec::new());
         Process { kernel, mapped, parent, segments, sources, system_calls }
     }
@@ -118,7 +118,7 @@ impl Planner {
         let through = Named::new("--through", &[]);
         Planner {
             isa,
-            processes: vec![Process::new(isa, None, Vec::new())],
+            processes: vec![Process::new(isa, 0, None, Vec::new())],
             now: 0,
             image_processes: Vec::new(),
             functions: Functions::new(space.clone(), false, through),
@@ -145,8 +145,9 @@ impl Planner {
     pub fn begin_process(&mut self, parent: Option<(usize, usize)>) -> usize {
         // Of those that its parent was told since it has no cells.
         let sources = parent.map_or_else(Vec::new, |(of, _)| self.processes[of].sources.clone());
-        self.processes.push(Process::new(self.isa, parent, sources));
-        self.processes.len() - 1
+        let number = self.processes.len();
+        self.processes.push(Process::new(self.isa, number, parent, sources));
+        number
     }
 
     /// What is told from now on is of this process.
@@ -158,8 +159,8 @@ impl Planner {
         let before = self.space.borrow_mut().swap(mapped);
         let last = &mut self.processes[self.now];
         last.mapped = before;
-        let names = std::mem::take(last.kernel.names());
-        *self.processes[process].kernel.names() = names;
+        let common = last.kernel.take_common();
+        self.processes[process].kernel.put_common(common);
         self.now = process;
     }
 
@@ -193,13 +194,14 @@ impl Planner {
     pub fn map(&mut self, mut of: Numbers, answer: &mut Answer) -> io::Result<()> {
         let (address, bytes, offset) = (of.eight()?, of.eight()?, of.eight()?);
         let executable = of.four()? != 0;
-        let path = String::from_utf8_lossy(of.0).into_owned();
+        let path = String::from_utf8_lossy(of.0);
+        let path = without_state(&path);
         let map = ImageMap {
             address,
             bytes,
             offset,
             executable,
-            path: (!path.is_empty()).then(|| path.into_boxed_str()),
+            path: (!path.is_empty()).then(|| path.into()),
         };
         let sections = self.sections(&map);
         answer.four(map.file().is_some().into());

@@ -75,7 +75,7 @@ struct OpenCall {
 /// What is shared between all processes of a run.
 #[derive(Default)]
 pub struct Common {
-    names: Names,
+    pub names: Names,
     pub shared: Shared,
     pub unknown: Unknown,
 }

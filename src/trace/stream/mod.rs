@@ -17,6 +17,7 @@ mod sources;
 mod told;
 mod writer;
 
+pub use descriptors::without_state;
 pub use events::name as call_name;
 pub use notes::name as register_name;
 pub use piece::{HEADER, PIECE_HEADER, piece_length};
@@ -133,6 +134,11 @@ struct Reader<'a> {
     lost: Option<(u64, String)>,
 }
 
+/// What is said of memory that others may write to.
+fn shared_memory(whose: &str) -> String {
+    format!("memory is shared with others ({whose}): what they wrote is not known")
+}
+
 /// How a stream was left.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Left {
@@ -167,9 +173,7 @@ impl Reader<'_> {
         let memory = by_several.or(unknown.memory.as_deref()).map(|whose| Diagnostic {
             severity: Severity::Error,
             code: "shared-memory",
-            message: format!(
-                "memory is shared with others ({whose}): what they wrote is not known"
-            ),
+            message: shared_memory(whose),
             position: String::new(),
             remedy: "bytes that they wrote have the writer that they had before",
         });

@@ -39,10 +39,15 @@ pub struct Placed {
     pub path: Option<Box<str>>,
 }
 
-/// The shared files of all processes, and where the running one has them.
+/// The shared files of all processes.
+#[derive(Default)]
+pub struct Files(FxHashMap<Key, File>);
+
+/// The shared files, and where the running process has them.
 #[derive(Default)]
 pub struct Shared {
-    files: FxHashMap<Key, File>,
+    /// Those of all processes.
+    pub files: Files,
     process: u32,
     /// Start, end and the address of the first byte, by start, disjoint.
     mapped: Vec<(u64, u64, u64)>,
@@ -54,6 +59,11 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// A process that is told of by itself.
+    pub fn of_process(process: u32) -> Shared {
+        Shared { process, ..Shared::default() }
+    }
+
     /// Another process begins: nothing is mapped.
     pub fn next_process(&mut self) {
         self.process += 1;
@@ -101,13 +111,13 @@ impl Shared {
     ) -> Option<Vec<Placed>> {
         let (address, bytes) = at;
         let end = offset.checked_add(bytes).filter(|&end| end <= ROOM && bytes > 0)?;
-        let number = self.files.len() as u64;
-        if number >= MOST && !self.files.contains_key(&key) {
+        let number = self.files.0.len() as u64;
+        if number >= MOST && !self.files.0.contains_key(&key) {
             return None;
         }
         self.cut(address, bytes);
         let process = self.process;
-        let file = self.files.entry(key).or_insert_with(|| File {
+        let file = self.files.0.entry(key).or_insert_with(|| File {
             base: FIRST + number * ROOM,
             path: path.map(Into::into),
             process,
@@ -142,7 +152,7 @@ impl Shared {
 
     /// The address of a byte of a file, if it has one.
     pub fn of_file(&self, key: Key, offset: u64) -> Option<u64> {
-        let file = self.files.get(&key)?;
+        let file = self.files.0.get(&key)?;
         (offset < ROOM).then_some(file.base + offset)
     }
 

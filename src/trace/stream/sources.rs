@@ -3,6 +3,7 @@
 use super::bytes::Bytes;
 use super::descriptors::Names;
 use super::events::{Common, Events};
+use super::shared::{Files, Shared};
 use crate::event::{Event, Isa, Process};
 
 /// What is told of system calls and descriptors, up to now.
@@ -12,8 +13,10 @@ pub struct KernelSources {
 }
 
 impl KernelSources {
-    pub fn new(isa: Isa) -> KernelSources {
-        KernelSources { events: Events::new(isa, Common::default()), process: Process::default() }
+    /// Of the process with this number.
+    pub fn new(isa: Isa, process: u32) -> KernelSources {
+        let common = Common { shared: Shared::of_process(process), ..Common::default() };
+        KernelSources { events: Events::new(isa, common), process: Process::default() }
     }
 
     /// An event of a stream; `tell` gets what it completes. False: it is not as the format has it.
@@ -33,9 +36,22 @@ impl KernelSources {
         self.events.source(structure).unwrap_or_else(|| "<kernel>".into())
     }
 
-    /// What it has in common with other processes: is to be where events are taken.
-    pub fn names(&mut self) -> &mut Names {
-        self.events.names()
+    /// Takes what it has in common with other processes, which is to be where events are taken.
+    pub fn take_common(&mut self) -> (Names, Files) {
+        let names = std::mem::take(self.events.names());
+        (names, std::mem::take(&mut self.events.shared.files))
+    }
+
+    /// Goes on with what another process had in common with this one.
+    pub fn put_common(&mut self, (names, files): (Names, Files)) {
+        *self.events.names() = names;
+        self.events.shared.files = files;
+    }
+
+    /// That others may write to its memory, if so.
+    pub fn shared_memory(&self) -> Option<String> {
+        let by_several = self.events.shared.by_several.as_deref();
+        by_several.or(self.events.unknown.memory.as_deref()).map(super::shared_memory)
     }
 
     /// The process, as far as it is known.

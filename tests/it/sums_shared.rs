@@ -1,0 +1,74 @@
+//! Shared memory is the same memory at all addresses: the recorder's sums are what the pass makes of the recording of the
+//! same run.
+
+use crate::common::{Scratch, said, utf8};
+use crate::sums::{compared, compared_with, differences, program, tables};
+
+/// Tables that are compared.
+const ALL: usize = 6;
+
+fn agrees(name: &str, arguments: &[&str]) {
+    let scratch = Scratch::new("sums-shared");
+    let Some(program) = program(&scratch, name) else { return };
+    let output = compared(&scratch, &[&[utf8(&program)], arguments].concat());
+    assert_eq!(differences(&output), [""; 0], "{name} {arguments:?}");
+    assert_eq!(tables(&output), ALL, "{name} {arguments:?}: {}", said(&output));
+}
+
+/// Two addresses, other ones later, files that are cut, punched and written to, segments, rings, and what is only read.
+#[test]
+fn shared_memory_agrees() {
+    agrees("taken_back.c", &[]);
+    agrees("shares.c", &[]);
+    agrees("mapped.c", &[]);
+}
+
+/// Files are mapped, moved, cut and written to at random, by system calls alone.
+#[test]
+fn random_mappings_agree() {
+    for seed in ["11", "12", "13"] {
+        agrees("mappings.c", &[".", seed]);
+    }
+}
+
+/// Stores and loads of all sizes through several mappings at random, and calls that move data there. Transfers are not
+/// compared: what two calls wrote to a file of one store counts as two.
+#[test]
+fn random_accesses_through_several_mappings_have_the_same_bytes() {
+    let scratch = Scratch::new("sums-aliases");
+    let Some(program) = program(&scratch, "aliases.c") else { return };
+    for seed in ["1", "2", "3", "112", "119", "326"] {
+        let output = compared(&scratch, &[utf8(&program), seed, "4000"]);
+        let text = said(&output);
+        assert_eq!(tables(&output), ALL, "seed {seed}: {text}");
+        assert!(!text.contains("not exact"), "seed {seed}: {text}");
+        let apart = |line: &&str| line.contains("apart by");
+        for line in text.lines().filter(apart) {
+            let only_transfers = line.replace("apart by bytes 0, unique_bytes 0, transfers", "");
+            let equal = line.contains(", 0 differ;");
+            let same = only_transfers != line && !line.contains("addresses ");
+            assert!(equal || same || line.ends_with("addresses 0"), "seed {seed}: {line}");
+        }
+    }
+}
+
+/// Memory of which the program has had more than there is room for at a time.
+#[test]
+fn memory_that_comes_and_goes_agrees() {
+    agrees("passing.c", &["400"]);
+}
+
+/// What others may write is said. In the child is what its parent had written.
+#[test]
+fn memory_of_a_family_is_said_and_agrees() {
+    let scratch = Scratch::new("sums-family");
+    let Some(program) = program(&scratch, "shared_family.c") else { return };
+    for more in [&[][..], &["--follow"]] {
+        let output = compared_with(&scratch, &[utf8(&program)], more, "");
+        let text = said(&output);
+        assert!(text.contains("not exact: memory is shared with others"), "{more:?}: {text}");
+        let differ = |line: &&str| line.contains("differ;") && !line.contains(", 0 differ;");
+        assert_eq!(text.lines().find(differ), None, "{more:?}: {text}");
+        assert_eq!(tables(&output), ALL, "{more:?}: {text}");
+    }
+}
