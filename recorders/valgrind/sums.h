@@ -116,34 +116,61 @@ static Bool said_map(Addr a, SizeT bytes, Bool executable, ULong offset, const H
 /* A forked process tells where its parent's memory lies, who has written it. */
 static Bool inheriting = False;
 
-/* As the pass does it (`Memory::map` in src/analysis/memory.rs). */
-static void sums_mapped(Addr a, SizeT bytes, Bool executable, ULong offset, const HChar *name)
+/* Where a range is known, as far as it is known in one piece. */
+static Addr known_range(Addr a, SizeT *bytes)
 {
-    if (!summing || !bytes) return;
-    if (a < HOME_AT) {
-        unshare(a, a + bytes);
-        note_mapped_name(a, name);
+    a = folded(a);
+    if (*bytes <= TOP_ADDRESS - a) return a;
+    problem(TOO_HIGH);
+    *bytes = TOP_ADDRESS - a;
+    return a;
+}
+
+/* Something that is known at the same addresses must not lie at others. */
+static void look_for_others(Addr a)
+{
+    static Bool any_high;
+    any_high |= a >= TOP_ADDRESS;
+    for (Addr other = folded(a); any_high && other < 1ULL << 47; other += TOP_ADDRESS) {
+        const NSegment *s = other == a || in_areas(other) ? NULL : VG_(am_find_nsegment)(other);
+        if (s && (s->kind == SkFileC || s->kind == SkAnonC || s->kind == SkShmC)) problem(TOO_HIGH);
     }
+}
+
+/* As the pass does it (`Memory::map` in src/analysis/memory.rs). `above`: what the program's addresses are more. */
+static void map_memory(Addr a, Addr above, SizeT bytes, Bool executable, ULong offset, const HChar *name)
+{
     if (!inheriting) cells_clear(a, bytes);
     UInt n = 0;
-    Bool file = name && name[0] && said_map(a, bytes, executable, offset, name, &n);
+    Bool file = name && name[0] && said_map(a + above, bytes, executable, offset, name, &n);
     new_memory(a, a + bytes, file ? OF_FILE : OF_MEMORY);
     for (UInt i = 0; i < n; i++) {
-        Addr first = hear8(), end = hear8() + 1;
+        Addr first = hear8() - above, end = hear8() + 1 - above;
         UInt id = hear4();
         cut_places(first, end, OF_IMAGE);
         fill_places(first, end, id, executable ? OF_IMAGE : OF_FILE);
     }
 }
 
-static void sums_unmapped(Addr a, SizeT bytes)
+static void sums_mapped(Addr at, SizeT bytes, Bool executable, ULong offset, const HChar *name)
 {
     if (!summing || !bytes) return;
+    look_for_others(at);
+    Addr a = known_range(at, &bytes);
+    unshare(a, a + bytes);
+    note_mapped_name(a, name);
+    map_memory(a, at - a, bytes, executable, offset, name);
+}
+
+static void sums_unmapped(Addr at, SizeT bytes)
+{
+    if (!summing || !bytes) return;
+    Addr a = known_range(at, &bytes);
     unshare(a, a + bytes);
     cells_clear(a, bytes);
     cut_places(a, a + bytes, OF_IMAGE);
     say_begin();
-    say8(a);
+    say8(at);
     say8(bytes);
     say_end(SAY_UNMAP);
 }
@@ -151,6 +178,9 @@ static void sums_unmapped(Addr a, SizeT bytes)
 static void sums_moved(Addr from, Addr to, SizeT bytes)
 {
     if (!summing) return;
+    look_for_others(to);
+    from = known_range(from, &bytes);
+    to = known_range(to, &bytes);
     unshare(from, from + bytes);
     unshare(to, to + bytes);
     new_memory(to, to + bytes, OF_MEMORY);
@@ -161,6 +191,7 @@ static void sums_moved(Addr from, Addr to, SizeT bytes)
 static void sums_fresh(Addr a, SizeT bytes)
 {
     if (!summing) return;
+    a = known_range(a, &bytes);
     for (Addr end = a + bytes, next; a < end; a = next) {
         next = end_of_piece(a, end);
         cells_clear(home_of(a), next - a);
@@ -231,14 +262,12 @@ static void sums_event(UInt kind, const UChar *payload, UInt length)
     }
 }
 
-static void sums_kernel(Bool is_write, Addr a, ULong bytes, Bool structure)
+static void kernel_access(Bool is_write, Addr a, ULong bytes, Bool structure)
 {
-    if (!summing || !bytes) return;
-    if (!in_reach(a, bytes)) return problem(TOO_HIGH);
     Addr end = end_of_piece(a, a + bytes);
     if (end < a + bytes) {
-        sums_kernel(is_write, a, end - a, structure);
-        return sums_kernel(is_write, end, bytes - (end - a), structure);
+        kernel_access(is_write, a, end - a, structure);
+        return kernel_access(is_write, end, bytes - (end - a), structure);
     }
     a = home_of(a);
     say_begin();
@@ -256,12 +285,23 @@ static void sums_kernel(Bool is_write, Addr a, ULong bytes, Bool structure)
     read_apart(KERNEL + source, a, bytes, True);
 }
 
+static void sums_kernel(Bool is_write, Addr a, ULong bytes, Bool structure)
+{
+    SizeT known = bytes;
+    if (!summing || !bytes) return;
+    a = known_range(a, &known);
+    kernel_access(is_write, a, known, structure);
+}
+
 static void sums_fault(void) { problem(FAULTS); }
 
 /* Nothing is known of what was met. */
 static void forget_met(void);
 
-static void sums_first_stack(Addr stack) { first_stack = stack; }
+/* Whether the core takes it for the program's memory, and it is the sums'. */
+static Bool sums_area(Addr a) { return in_areas(a); }
+
+static void sums_first_stack(Addr stack) { first_stack = folded(stack); }
 
 static void sums_begin(void)
 {
@@ -270,10 +310,12 @@ static void sums_begin(void)
     if (sums_at) {
         if (!begin_process(0)) return;
     } else sums_fd = VG_(safe_fd)(sums_fd);
-    summing = reserve(CELLS_AT, 2 * TOP_ADDRESS + 4096) && reserve(SAVES_AT, 4 * TOP_ADDRESS + 4096)
-        && reserve(READERS_AT, TOP_ADDRESS + 4096) && reserve(PAIRS_AT, TOP_ADDRESS / 2 + 4096)
+    /* An access may begin at the last address. */
+    const Addr all = TOP_ADDRESS + 65536;
+    summing = reserve(CELLS_AT, 2 * all) && reserve(SAVES_AT, 4 * all) && reserve(READERS_AT, all) && reserve(PAIRS_AT, all / 2)
         && reserve_area(FLOWS_AT) && reserve_area(STATES_AT) && reserve_area(TABLES_AT);
-    if (!summing) VG_(umsg)("addfg: there is no room for the sums\n");
+    if (summing) keep_areas();
+    else VG_(umsg)("addfg: there is no room for the sums\n");
     sums_clear_thread();
 #else
     VG_(umsg)("addfg: sums are made on x86-64 only\n");

@@ -477,10 +477,6 @@ static Bool load_changed(const Site *site, State *s, Addr a)
     count_met(m, s->count);
     m->taken.count = 0;
     look_again(m);
-    if (!in_reach(a, size)) {
-        problem(TOO_HIGH);
-        return False;
-    }
     note_stack(site, a);
     UInt number = site->register_size ? restored(a, size, site->offset) : 0;
     if (number) {
@@ -547,7 +543,6 @@ static VG_REGPARM(3) void load_met(const Site *site, State *s, Addr a)
 /* A load that is not made each time. */
 static VG_REGPARM(3) void load_once(const Site *site, State *s, Addr a)
 {
-    if (!in_reach(a, site->size)) return problem(TOO_HIGH);
     note_stack(site, a);
     UInt number = site->register_size ? restored(a, site->size, site->offset) : 0;
     if (number) return restore(site, s, number);

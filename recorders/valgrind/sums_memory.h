@@ -34,17 +34,21 @@ static UInt linked_count = 1, linked_room, linked_free;
 
 static inline Bool is_kernel(UInt function) { return function > KERNEL_CELL - kernel_sources; }
 
-/* Programs under valgrind have addresses below. */
-#define TOP_ADDRESS 0x2000000000ULL
+/* Addresses are known without their upper bits: few programs have anything farther up, and none of them beside what
+ * would be taken for it. So whatever a program may name is known somewhere. */
+#define ADDRESS_BITS 41
+#define TOP_ADDRESS (1ULL << ADDRESS_BITS)
 #define CELLS_AT 0x200000000000ULL
-#define SAVES_AT 0x300000000000ULL
+#define SAVES_AT 0x280000000000ULL
+
+static inline Addr folded(Addr a) { return a & (TOP_ADDRESS - 1); }
 
 static inline Cell *cell_of(Addr a) { return (Cell *)(CELLS_AT + 2 * a); }
 static inline UInt *save_of(Addr a) { return (UInt *)(SAVES_AT + 4 * a); }
 
 /* Bytes of shared files are known by addresses of their own, above those of programs (sums_shared.h). */
 #define HOME_AT TOP_ADDRESS
-#define HOME_END (1ULL << 40)
+#define HOME_END (HOME_AT + (1ULL << 40))
 static Addr next_home = HOME_AT;
 /* What all addresses lie in at which the program has such bytes. */
 static Addr aliases_low;
@@ -56,7 +60,7 @@ static inline Addr home_of(Addr a) { return in_aliases(a) ? home_within(a) : a; 
 static Addr end_of_piece(Addr a, Addr end);
 
 #define READERS_AT 0x380000000000ULL
-#define PAIRS_AT 0x390000000000ULL
+#define PAIRS_AT 0x3c0000000000ULL
 
 /* Of the eight bytes that an address lies in: who has read them, and the pair that shared them last (sums_readers.h). */
 static inline ULong *reader_at(Addr a) { return (ULong *)(READERS_AT + (a & ~7ULL)); }
@@ -70,10 +74,10 @@ static Bool reserve(Addr at, ULong bytes)
 }
 
 /* Reserved areas that are used from the bottom on: what is there stays there. */
-#define FLOWS_AT 0x3a0000000000ULL
-#define STATES_AT 0x3b0000000000ULL
-#define TABLES_AT 0x3c0000000000ULL
-#define COPY_AT 0x3d0000000000ULL
+#define FLOWS_AT 0x3e0000000000ULL
+#define STATES_AT 0x3e4000000000ULL
+#define TABLES_AT 0x3e8000000000ULL
+#define COPY_AT 0x3f0000000000ULL
 #define AREA (1ULL << 37)
 
 /* The system may give large pages there: what is looked at all over has fewer misses. */
@@ -104,10 +108,18 @@ static void free_table(void *table, ULong bytes)
     else if (reserve((Addr)table, bytes)) large_pages((Addr)table, bytes);
 }
 
-static Bool in_reach(Addr a, ULong bytes)
+/* All areas lie in it. */
+#define AREAS_END 0x410000000000ULL
+static Bool in_areas(Addr a) { return a >= CELLS_AT && a < AREAS_END; }
+
+/* Of the core, which exports it to itself only: something of the program lies there. */
+extern Bool VG_(am_notify_client_mmap)(Addr a, SizeT bytes, UInt protection, UInt flags, Int file, Off64T offset);
+
+/* The program is given no memory there, also where it asks for it (V8 asks for addresses at random). Without rights it
+ * is in no core dump. */
+static void keep_areas(void)
 {
-    Addr end = a < HOME_AT ? TOP_ADDRESS : next_home;
-    return a < end && bytes <= end - a;
+    VG_(am_notify_client_mmap)(CELLS_AT, AREAS_END - CELLS_AT, VKI_PROT_NONE, VKI_MAP_PRIVATE | VKI_MAP_ANONYMOUS, -1, 0);
 }
 
 /* Whether what is at an address that others of these are known by is mapped at several. */
@@ -146,7 +158,6 @@ static void readers_clear(Addr a, ULong bytes)
 static void cells_clear(Addr a, ULong bytes)
 {
     if (!bytes) return;
-    if (!in_reach(a, bytes)) return problem(TOO_HIGH);
     zeros(CELLS_AT + 2 * a, CELLS_AT + 2 * (a + bytes));
     readers_clear(a, bytes);
 }
@@ -302,7 +313,6 @@ static void split_store(Addr a, UWord size)
 static void cells_write(Addr a, ULong bytes, Cell function)
 {
     if (!bytes) return;
-    if (!in_reach(a, bytes + 1)) return problem(TOO_HIGH);
     Cell behind = *cell_of(a + bytes);
     if (behind && !(behind & CELL_FIRST)) split_store(a, bytes);
     Cell *cell = cell_of(a);
@@ -313,7 +323,6 @@ static void cells_write(Addr a, ULong bytes, Cell function)
 
 static void cells_move(Addr from, Addr to, ULong bytes)
 {
-    if (!in_reach(from, bytes) || !in_reach(to, bytes)) return problem(TOO_HIGH);
     VG_(memmove)(cell_of(to), cell_of(from), 2 * bytes);
     readers_clear(to, bytes);
     for (ULong i = 0; i < bytes; i++) {

@@ -86,11 +86,11 @@ static void see_memory(void)
     count = VG_(am_get_segment_starts)(SkFileC | SkAnonC | SkShmC, start, room);
     for (Int i = 0; i < count; i++) {
         const NSegment *s = VG_(am_find_nsegment)(start[i]);
-        if (!s || s->start >= TOP_ADDRESS) continue;
+        if (!s || in_areas(s->start)) continue;
         /* Nobody says what is touched of what is only reserved, and may be large. */
         if (file < 0 && !s->hasR && !s->hasW && !s->hasX) continue;
-        Addr end = s->end < TOP_ADDRESS ? s->end + 1 : TOP_ADDRESS;
-        for (Addr a = s->start; a < end;) {
+        Addr first = folded(s->start), end = first + (s->end + 1 - s->start);
+        for (Addr a = first; a < end && a < TOP_ADDRESS;) {
             if (home_of(a) != a) {
                 a = end_of_piece(a, end);
                 continue;

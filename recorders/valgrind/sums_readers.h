@@ -204,7 +204,7 @@ static inline UInt bits_in(UInt byte) { return bits_of[byte & 0xff]; }
 #define MOST_PAIRS (1u << 24)
 
 /* A cache of what pairs share: bytes in the low eight bits, the address's upper ones, the pair. Its lower ones are in the
- * number, crossed with the pair's. Addresses have 40 bits. What is shared stays so: an entry is never wrong. */
+ * number, crossed with the pair's. Addresses have 42 bits. What is shared stays so: an entry is never wrong. */
 #define RECENT (1u << 16)
 static ULong recent[RECENT];
 
@@ -214,7 +214,7 @@ static Addr numbered_address(Addr a);
 /* `last`: what `pair_at` has there. */
 static void share_more(Flow *f, UInt *last, Addr a, UInt bytes)
 {
-    ULong *entry = NULL, wanted = (ULong)f->pair << 40 | (a & ~0xffULL);
+    ULong *entry = NULL, wanted = (ULong)f->pair << 40 | a >> 19 << 8;
     if (f->pair < MOST_PAIRS) {
         entry = recent + ((a >> 3 ^ f->pair * 0x9e3779b1u >> 12) & (RECENT - 1));
         if ((*entry ^ wanted) >> 8) *entry = 0;
@@ -224,7 +224,7 @@ static void share_more(Flow *f, UInt *last, Addr a, UInt bytes)
         }
     }
     if (shared_used * 2 >= shared_room) more_shared();
-    ULong key = (ULong)f->pair << 34 | a / 64, i = shared_slot(key);
+    ULong key = (ULong)f->pair << 36 | a / 64, i = shared_slot(key);
     UInt at = a & 56;
     if (!shared[i].key) {
         shared[i].key = key;

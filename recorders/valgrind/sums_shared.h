@@ -34,6 +34,11 @@ static UInt shared_file_count, shared_file_room;
 static ULong files_left;
 static Addr next_number = HOME_AT;
 
+static Addr known_range(Addr a, SizeT *bytes);
+static void map_memory(Addr a, Addr above, SizeT bytes, Bool executable, ULong offset, const HChar *name);
+static void kernel_access(Bool is_write, Addr a, ULong bytes, Bool structure);
+static void see_cells(Addr a, ULong bytes);
+
 /* What the program has mapped last, which may be such a file. */
 static Addr named_address;
 static HChar *mapped_name;
@@ -341,16 +346,19 @@ static Bool next_new(SharedFile *f, ULong *first, ULong to, ULong *end)
 static void sums_share(Addr start, Addr end, FileKey key, ULong offset)
 {
     if (!summing || start >= end) return;
+    SizeT bytes = end - start;
+    start = known_range(start, &bytes);
+    end = start + bytes;
     unshare(start, end);
     if (named_address != start && mapped_name) mapped_name[0] = 0;
-    SharedFile *f = in_reach(start, end - start) && offset < HOME_END ? shared_file(key, offset + (end - start)) : NULL;
+    SharedFile *f = offset < HOME_END ? shared_file(key, offset + bytes) : NULL;
     if (!f) return problem(SHARED);
     ULong first = offset, to;
-    while (next_new(f, &first, offset + (end - start), &to)) {
-        sums_mapped(f->home + first, to - first, False, first, f->name);
+    while (next_new(f, &first, offset + bytes, &to)) {
+        map_memory(f->home + first, 0, to - first, False, first, f->name);
         first = to;
     }
-    if (!known_together(start, f->home + offset, end - start)) return problem(SHARED);
+    if (!known_together(start, f->home + offset, bytes)) return problem(SHARED);
     UInt i = alias_behind(start);
     Alias new = { start, end, f->home + offset };
     ROOM(aliases, alias_count, alias_room);
@@ -370,7 +378,6 @@ static void note_mapped_name(Addr a, const HChar *name)
 
 /* ---- what the kernel does ---- */
 
-static void see_cells(Addr a, ULong bytes);
 
 /* Links that were copied: what each is there. */
 typedef struct { UInt of, copy; } CopiedLink;
@@ -393,7 +400,6 @@ static UInt copied_link(UInt of, Addr from, Addr to, ULong bytes)
 /* Who wrote bytes of memory has written them to a file, too. */
 static void copy_cells(Addr from, Addr to, ULong bytes)
 {
-    if (!in_reach(from, bytes + 1) || !in_reach(to, bytes + 1)) return problem(TOO_HIGH);
     expose_range(from, bytes);
     Cell behind = *cell_of(to + bytes);
     if (behind && !(behind & CELL_FIRST)) split_store(to, bytes);
@@ -415,8 +421,10 @@ static void sums_file_write(FileKey key, ULong offset, ULong bytes, Addr from)
     SharedFile *f = offset < HOME_END ? shared_file(key, offset + bytes) : NULL;
     if (!f) return problem(SHARED);
     Addr to = f->home + offset;
-    if (!from) return sums_kernel(True, to, bytes, False);
-    for (Addr end = from + bytes; from < end;) {
+    if (!from) return kernel_access(True, to, bytes, False);
+    SizeT known = bytes;
+    from = known_range(from, &known);
+    for (Addr end = from + known; from < end;) {
         Addr next = end_of_piece(from, end);
         copy_cells(home_of(from), to, next - from);
         to += next - from;

@@ -829,6 +829,8 @@ static void sums_access(Sums *z, Bool is_write, IRExpr *address, UInt size, IREx
 {
     UInt k = z->at_touch++;
     if (!z->begun || !summing) return;
+    IRExpr *above = IRExpr_Const(IRConst_U8(64 - ADDRESS_BITS));
+    address = binop(z, Iop_Shr64, binop(z, Iop_Shl64, address, above), above);
     const Straight *now = z->straight + z->at_straight;
     for (UInt n = 0; n < z->plans; n++) {
         Plan *p = z->plan + n;

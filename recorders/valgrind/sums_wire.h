@@ -177,7 +177,7 @@ static const HChar *const problem_text[PROBLEMS] = {
     "stores into the middle of what an older store wrote: loads of both sides of it count two transfers",
     "instructions with accesses on both sides of a place where they can be left",
     "faults, at which what was not run of their blocks is counted",
-    "accesses to addresses above 128 GiB",
+    "accesses to addresses that others 2 TiB away are taken for",
     "calling contexts beyond those that are kept",
     "conditional stores of registers, or reads of restored ones that several wrote",
     "mappings of shared memory that there is no room for",

@@ -686,13 +686,28 @@ fn too_little_room_is_said() {
     let scratch = Scratch::new("sums-room");
     let db = scratch.path("run.duckdb");
     let all = command(&["record", "-q", "--no-steps", "--force", "-o", utf8(&db), "--", "true"]);
-    for gigabytes in [100, 600, 850, 930, 1000, 1150, 1250] {
+    for gigabytes in [1_000_u64, 6_000, 13_000, 15_000, 15_420, 15_550, 15_680] {
         let mut limited = Command::new("sh");
         limited.arg("-c").arg(format!("ulimit -v {} && exec \"$0\" \"$@\"", gigabytes << 20));
         let output = limited.arg(all.get_program()).args(all.get_args()).output().expect("sh");
         let room = said(&output).contains("there is no room for the sums");
         assert!(room && !output.status.success(), "{gigabytes}: {}", said(&output));
     }
+}
+
+/// Memory far above what else there is, as Go has its heap; a fault at any address says where it was, as it does without
+/// a recorder.
+#[test]
+fn addresses_far_above_agree_and_fault_where_they_are() {
+    agrees("high.c", &[]);
+    let scratch = Scratch::new("sums-high");
+    let Some(program) = program(&scratch, "high.c") else { return };
+    let alone = std::process::Command::new(&program).arg("x").output().expect("it runs");
+    let db = scratch.path("run.duckdb");
+    let to = ["record", "-q", "--no-steps", "-o", utf8(&db), "--", utf8(&program), "x"];
+    let output = command(&to).output().expect("addfg runs");
+    assert_eq!(output.stdout, alone.stdout, "{}", said(&output));
+    assert!(said(&output).contains(" 6 faults, at which"), "{}", said(&output));
 }
 
 /// Each kind of fault is one; other signals are none.
