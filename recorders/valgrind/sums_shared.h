@@ -378,7 +378,6 @@ static void note_mapped_name(Addr a, const HChar *name)
 
 /* ---- what the kernel does ---- */
 
-
 /* Links that were copied: what each is there. */
 typedef struct { UInt of, copy; } CopiedLink;
 static CopiedLink *copied;

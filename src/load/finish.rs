@@ -48,10 +48,12 @@ pub struct End<'a> {
     pub image_processes: &'a [Option<usize>],
     /// By instruction: the image that it is of.
     pub insn_images: &'a [Option<usize>],
-    pub insns: &'a [Insn],
+    /// Instructions, which several processes may have in common, and how often each was executed.
+    pub insns: &'a [&'a Insn],
+    pub executions: &'a [u64],
+    pub longest_block: usize,
+    /// Blocks, if the run is kept.
     pub defs: &'a [BlockDef],
-    /// Executions of each block.
-    pub counts: &'a [u64],
     pub summary: &'a Summary,
     pub isa: Isa,
     /// The log tells threads apart.
@@ -83,6 +85,22 @@ fn all_stores(traces: &[TraceFile]) -> bool {
     traces.iter().all(|trace| trace.carries.all_stores)
 }
 
+/// How often each of so many instructions was executed, by what each block was.
+pub fn executions(insns: usize, defs: &[BlockDef], counts: &[u64]) -> Vec<u64> {
+    let mut executions = vec![0; insns];
+    for (def, &count) in defs.iter().zip(counts) {
+        for step in &def.steps {
+            executions[step.insn as usize] += count;
+        }
+    }
+    executions
+}
+
+/// Instructions of the longest block.
+pub fn longest(defs: &[BlockDef]) -> usize {
+    defs.iter().map(|def| def.steps.len()).max().unwrap_or(0)
+}
+
 impl End<'_> {
     /// Fills all that is left. Gives the number of functions that ran.
     pub fn write(
@@ -92,11 +110,10 @@ impl End<'_> {
         diagnostics: &Diagnostics,
     ) -> Result<usize, BuildError> {
         let s = self.summary;
-        let longest = self.defs.iter().map(|d| d.steps.len()).max().unwrap_or(0);
         let more = [
             ("isa", Some(format!("{:?}", self.isa).to_lowercase())),
             ("steps", Some(s.steps.to_string())),
-            ("longest_block", Some(longest.to_string())),
+            ("longest_block", Some(self.longest_block.to_string())),
             ("first_stack_pointer", s.first_sp.map(|a| a.to_string())),
             ("unwritten", Some(places::unwritten(all_stores(traces)).to_owned())),
             ("task_switches", Some(s.switches).filter(|n| *n > 0).map(|n| n.to_string())),
@@ -183,15 +200,9 @@ impl End<'_> {
     }
 
     fn instructions(&self, files: &mut Files) -> Result<(), StoreError> {
-        let mut executions = vec![0u64; self.insns.len()];
-        for (def, &count) in self.defs.iter().zip(self.counts) {
-            for step in &def.steps {
-                executions[step.insn as usize] += count;
-            }
-        }
         let mut inlined = InlinedSites::default();
         let listed =
-            self.insns.iter().enumerate().zip(executions).map(|((i, insn), executions)| {
+            self.insns.iter().enumerate().zip(self.executions).map(|((i, insn), &executions)| {
                 let (def, decoded) = (&insn.def, &insn.decoded);
                 // What lay there when it ran, which need not be what lies there at the end.
                 let image = self.insn_images.get(i).copied().flatten();
@@ -281,7 +292,7 @@ impl End<'_> {
             first_stack_pointers: packed.first_stack_pointers.clone(),
             first_threads: first_threads.collect(),
             functions: packed.functions.clone(),
-            insns: self.insns.to_vec(),
+            insns: self.insns.iter().copied().cloned().collect(),
             blocks: self.defs.to_vec(),
         };
         let path = "run_code".to_owned();

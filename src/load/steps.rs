@@ -5,7 +5,7 @@ use super::code::{Functions, Named, Space};
 use super::derived::{self, Budget};
 use super::dictionary::{self, Loading, SectionRow, TraceFile};
 use super::events::EventRows;
-use super::finish::{End, Packed};
+use super::finish::{End, Packed, executions, longest};
 use super::front::{Front, GivenRanges, Target};
 use super::intake::{Intake, Progress, Records};
 use super::limit::{self, Limit};
@@ -74,9 +74,10 @@ pub fn build(
         logged_threads: front.threads(),
         image_processes: &front.maps.processes,
         insn_images: &front.images,
-        insns,
+        insns: &insns.iter().collect::<Vec<_>>(),
+        executions: &executions(insns.len(), defs, counts),
+        longest_block: longest(defs),
         defs,
-        counts,
         summary,
         isa: *isa,
         threads: passed.threads,

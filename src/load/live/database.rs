@@ -3,7 +3,7 @@
 
 use super::super::dictionary::TraceFile;
 use super::super::events::EventRows;
-use super::super::finish::End;
+use super::super::finish::{End, longest};
 use super::super::front::ProcessPart;
 use super::super::{BuildError, Options, Report, suspicions};
 use super::planner::Planner;
@@ -63,8 +63,9 @@ pub fn write(
         image_processes: &planner.image_processes,
         insn_images: &code.images,
         insns: &code.insns,
-        defs: &code.segments,
-        counts: &code.counts,
+        executions: &code.executions,
+        longest_block: longest(&planner.segments),
+        defs: &[],
         summary: &summary,
         isa: planner.isa,
         threads: true,
@@ -124,7 +125,7 @@ fn problems(planner: &Planner, rows: &Rows, code: &Code, to: &mut Diagnostics) {
         });
     }
     merged(rows.several()).into_iter().for_each(|d| to.add(d));
-    let (insns, segments, counts) = (&code.insns, &code.segments, &code.counts);
+    let (insns, segments, counts) = (&planner.insns, &planner.segments, &code.counts);
     suspicions::renamed(insns, segments, counts).into_iter().for_each(|d| to.add(d));
     let names = &planner.functions.names;
     let nameless = suspicions::nameless(insns, segments, counts, names);

@@ -148,6 +148,15 @@ impl Answer {
         self.0.extend(number.to_le_bytes());
     }
 
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend(bytes);
+    }
+
+    /// What it is up to here.
+    pub fn said(&self) -> &[u8] {
+        &self.0
+    }
+
     pub fn send(&mut self, to: &mut impl Write) -> io::Result<()> {
         let length = (self.0.len() as u32).to_le_bytes();
         self.0.splice(0..0, length);

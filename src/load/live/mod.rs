@@ -153,6 +153,7 @@ pub fn serve_all(
     ended: &Receiver<ExitStatus>,
 ) -> io::Result<Taken> {
     let (mut server, mut merge) = (Server::new(isa, wanted), Merge::default());
+    server.planner = server.planner.of_several();
     let mut wires = Wires::new(listener, alive);
     // By wire: its process, and its sums.
     let mut told: FxHashMap<usize, (Option<usize>, Sums)> = FxHashMap::default();

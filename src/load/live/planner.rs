@@ -62,6 +62,12 @@ impl PlaceName {
     }
 }
 
+/// What is said of code: the bytes, and its segments.
+struct Answered {
+    bytes: Box<[u8]>,
+    segments: std::ops::Range<u32>,
+}
+
 /// A process that tells of itself.
 pub struct Process {
     pub kernel: KernelSources,
@@ -104,6 +110,8 @@ pub struct Planner {
     pub segments: Vec<BlockDef>,
     pub sections: Vec<dictionary::SectionRow>,
     known: FxHashMap<(u64, Vec<u8>), u32>,
+    /// What was answered for code, if there may be several processes: most of them have some in common.
+    answered: Option<FxHashMap<BlockDef, Answered>>,
     pub places: Vec<PlaceName>,
     given_up: FxHashSet<String>,
     calls_kept: usize,
@@ -130,6 +138,7 @@ impl Planner {
             segments: Vec::new(),
             sections: Vec::new(),
             known: FxHashMap::default(),
+            answered: None,
             places: Vec::new(),
             given_up: FxHashSet::default(),
             calls_kept: 0,
@@ -139,6 +148,11 @@ impl Planner {
     }
 
     // ---- processes ----
+
+    /// There may be several processes.
+    pub fn of_several(self) -> Planner {
+        Planner { answered: Some(FxHashMap::default()), ..self }
+    }
 
     /// One more process begins, forked from another one that had so many segments; gives its number. The first that
     /// there is from the beginning does not begin so.
@@ -373,6 +387,13 @@ impl Planner {
             at += step.mem as usize;
             crate::analysis::access::match_operands(&insn.decoded, shapes);
         }
+        let known = self.answered.as_ref().and_then(|answered| answered.get(&def));
+        if let Some(Answered { bytes, segments }) = known {
+            answer.bytes(bytes);
+            self.processes[self.now].segments.extend(segments.clone());
+            return Ok(());
+        }
+        let new = self.segments.len() as u32;
         let purpose = Purpose {
             saves: SaveRule::Transparent,
             actors: Actors::Functions,
@@ -391,6 +412,10 @@ impl Planner {
             let steps = def.steps[first..first + segment.steps as usize].to_vec();
             self.processes[self.now].segments.push(self.segments.len() as u32);
             self.segments.push(BlockDef { steps, ..BlockDef::default() });
+        }
+        if let Some(answered) = &mut self.answered {
+            let segments = new..self.segments.len() as u32;
+            answered.insert(def, Answered { bytes: answer.said().into(), segments });
         }
         Ok(())
     }

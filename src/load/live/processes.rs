@@ -1,11 +1,10 @@
 //! The sums of several processes as those of one run.
 
+use super::super::finish::executions;
 use super::planner::Planner;
 use super::rows::{Actor, KERNEL, Rows};
 use crate::analysis::access::Insn;
-use crate::event::BlockDef;
 use rustc_hash::FxHashMap;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
@@ -225,10 +224,12 @@ fn counted(n: u64, text: String) -> String {
 
 /// The code of all processes, each one's behind that of the one before.
 pub struct Code<'a> {
-    pub insns: Cow<'a, [Insn]>,
+    pub insns: Vec<&'a Insn>,
     /// By instruction: the image that it is of.
-    pub images: Cow<'a, [Option<usize>]>,
-    pub segments: Cow<'a, [BlockDef]>,
+    pub images: Vec<Option<usize>>,
+    /// By instruction how often it was executed.
+    pub executions: Vec<u64>,
+    /// Executions of each segment of the planner, in all processes.
     pub counts: Vec<u64>,
     /// By process the number of its first instruction.
     pub first: Vec<usize>,
@@ -236,41 +237,36 @@ pub struct Code<'a> {
 
 impl<'a> Code<'a> {
     pub fn new(planner: &'a Planner, parts: &[Part]) -> Code<'a> {
-        if let [part] = parts {
-            let mut counts = vec![0; planner.segments.len()];
-            part.counts.iter().for_each(|&(segment, n)| counts[segment as usize] = n);
+        let mut counts = vec![0; planner.segments.len()];
+        for &(segment, n) in parts.iter().flat_map(|part| &part.counts) {
+            counts[segment as usize] += n;
+        }
+        if parts.len() == 1 {
             return Code {
-                insns: Cow::Borrowed(&planner.insns),
-                images: Cow::Borrowed(&planner.insn_images),
-                segments: Cow::Borrowed(&planner.segments),
+                insns: planner.insns.iter().collect(),
+                images: planner.insn_images.clone(),
+                executions: executions(planner.insns.len(), &planner.segments, &counts),
                 counts,
                 first: vec![0],
             };
         }
-        let (mut insns, mut images, mut segments) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut counts, mut first) = (Vec::new(), Vec::new());
+        let (mut insns, mut images) = (Vec::new(), Vec::new());
+        let (mut executions, mut first) = (Vec::new(), Vec::new());
         for part in parts {
             first.push(insns.len());
             let mut numbers = FxHashMap::default();
             for &(segment, n) in &part.counts {
-                let mut def = planner.segments[segment as usize].clone();
-                for step in &mut def.steps {
-                    step.insn = *numbers.entry(step.insn).or_insert_with(|| {
-                        insns.push(planner.insns[step.insn as usize].clone());
+                for step in &planner.segments[segment as usize].steps {
+                    let at = *numbers.entry(step.insn).or_insert_with(|| {
+                        insns.push(&planner.insns[step.insn as usize]);
                         images.push(planner.insn_images[step.insn as usize]);
-                        insns.len() as u32 - 1
+                        executions.push(0);
+                        insns.len() - 1
                     });
+                    executions[at] += n;
                 }
-                segments.push(def);
-                counts.push(n);
             }
         }
-        Code {
-            insns: insns.into(),
-            images: images.into(),
-            segments: segments.into(),
-            counts,
-            first,
-        }
+        Code { insns, images, executions, counts, first }
     }
 }
