@@ -2,8 +2,8 @@
 # recorder_memory.sh [DETAIL]: peak memory of `addfg record` and of the recorded program's valgrind over runs of 10^8 and 10^9 steps, as a Markdown table
 # on standard output. DETAIL is summary unless said.
 #
-# JPEG decodes one image TIMES times ("3 30"; 300 is 10^10 steps), CPython runs a script of LOOPS rounds ("20000 200000"; 2300000 is 10^10); an empty
-# list leaves it out. Needs bash, gcc, libstb-dev, valgrind, pkg-config; python3 for its rows. ADDFG names a program already built, WORK a folder
+# JPEG decodes one image TIMES times ("3 30"; 300 is 10^10 steps), CPython runs a script of LOOPS rounds ("20000 200000"; 2300000 is 10^10). A shell
+# starts PROCESSES ("60") processes one after the other, which `--no-steps --follow` sums; an empty list leaves it out. Needs bash, gcc, libstb-dev, valgrind, pkg-config; python3 for its rows. ADDFG names a program already built, WORK a folder
 # for the databases, which are removed.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -37,12 +37,19 @@ if command -v python3 > /dev/null; then
     python=$(python3 -c "import sys; print(sys.executable)")
     for loops in ${LOOPS-20000 200000}; do runs+=("CPython, $loops rounds|$python -S script.py $loops"); done
 fi
+for processes in ${PROCESSES-60}; do runs+=("shell, $processes processes, \`--no-steps --follow\`|sh processes.sh $processes"); done
+cat > processes.sh <<'SH'
+i=0
+while [ $i -lt "$1" ]; do /bin/true; i=$((i + 1)); done
+SH
 echo "| program | steps, M | wall s | addfg MiB | valgrind MiB | database MiB |"
 echo "|---|---|---|---|---|---|"
 for run in "${runs[@]}"; do
     read -ra command <<< "${run#*|}"
     from=$EPOCHREALTIME
-    "$ADDFG" record --force --quiet --detail "$detail" -o m.duckdb -- "${command[@]}" > /dev/null &
+    options=(--detail "$detail")
+    [ "${command[0]}" != sh ] || options=(--no-steps --follow)
+    "$ADDFG" record --force --quiet "${options[@]}" -o m.duckdb -- "${command[@]}" > /dev/null &
     addfg=$! ours=0 theirs=0
     while kill -0 "$addfg" 2> /dev/null; do
         for process in $(cat "/proc/$addfg/task/"*/children 2> /dev/null || true); do

@@ -1,6 +1,7 @@
 #!/bin/bash
-# sums.sh FIRST LAST: holds the recorder's sums of random programs (tests/programs/wild.py, these seeds, words and few numbers in turn)
-# against what the pass makes of the recording of the same run. Prints what differs, and how many were compared; ends with 1 where some differ.
+# sums.sh FIRST LAST [PROGRAM ACTIONS]: holds the recorder's sums of random programs (tests/programs/wild.py, these seeds, words and few
+# numbers in turn) against what the pass makes of the recording of the same run. With PROGRAM, as in aliases, it is that one of
+# tests/programs, which gets the seed and how many actions. Prints what differs, and how many were compared; ends with 1 where some differ.
 #
 # Needs gcc, python3, valgrind. ADDFG names a program already built.
 set -uo pipefail
@@ -10,16 +11,19 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 words=("" "threads" "signals jumps" "memory" "wide" "wide threads" "wide memory signals" "threads signals jumps memory marks" "wide crowd threads" "stubs tight fed")
+[ $# -lt 4 ] || gcc -g -O1 -w -o given "$here/tests/programs/$3.c" || exit 2
 exact=0 inexact=0 differ=0 late=0
 for seed in $(seq "$1" "$2"); do
-    more=${words[$((seed % ${#words[@]}))]}
-    # shellcheck disable=SC2086 # Words are several.
-    python3 "$here/tests/programs/wild.py" "$seed" $((12 + seed % 3 * 12)) $more > wild.s
-    gcc -nostdlib -static -no-pie -I "$here/recorders/stream" -o wild wild.s || exit 2
-    numbers=""
-    [ $((seed % 4)) = 0 ] && numbers=--sums-numbers=$((24 + seed * 7 % 40))
+    more="" numbers=""
+    if [ $# -ge 4 ]; then run=(./given "$seed" "$4"); else
+        run=(./wild) more=${words[$((seed % ${#words[@]}))]}
+        # shellcheck disable=SC2086 # Words are several.
+        python3 "$here/tests/programs/wild.py" "$seed" $((12 + seed % 3 * 12)) $more > wild.s
+        gcc -nostdlib -static -no-pie -I "$here/recorders/stream" -o wild wild.s || exit 2
+        [ $((seed % 4)) = 0 ] && numbers=--sums-numbers=$((24 + seed * 7 % 40))
+    fi
     # What the program itself prints is not to be read.
-    VALGRIND_OPTS=$numbers timeout 60 "$ADDFG" record -q --detail summary --force -o run.duckdb --sums sums --check-sums -- ./wild > /dev/null 2> said
+    VALGRIND_OPTS=$numbers timeout 60 "$ADDFG" record -q --detail summary --force -o run.duckdb --sums sums --check-sums -- "${run[@]}" > /dev/null 2> said
     code=$?
     if grep -aq "not exact" said; then inexact=$((inexact + 1)); continue; fi
     if [ $code = 124 ]; then late=$((late + 1)); continue; fi

@@ -79,7 +79,7 @@ static void sums_asked(void);
 static void sums_exec(void);
 static void sums_marked(ThreadId tid);
 static void sums_first_stack(Addr stack);
-static Bool sums_area(Addr a);
+static Bool in_areas(Addr a);
 
 #include "room.h"
 #include "check.h"

@@ -353,7 +353,7 @@ static void mapped(Addr a, SizeT length, Bool r, Bool w, Bool x)
 
 static void new_mem(Addr a, SizeT length, Bool r, Bool w, Bool x, ULong handle)
 {
-    if (sums_area(a)) return;
+    if (in_areas(a)) return;
     mapped(a, length, r, w, x);
     check_mapped(a, length);
 }
@@ -369,7 +369,7 @@ static void all_mapped(void)
         starts = VG_(realloc)("addfg.maps", starts, (n = -n) * sizeof *starts);
     for (Int i = 0; i < n; i++) {
         const NSegment *s = VG_(am_find_nsegment)(starts[i]);
-        if (s && !sums_area(s->start)) mapped(s->start, s->end + 1 - s->start, s->hasR, s->hasW, s->hasX);
+        if (s && !in_areas(s->start)) mapped(s->start, s->end + 1 - s->start, s->hasR, s->hasW, s->hasX);
     }
     VG_(free)(starts);
 }

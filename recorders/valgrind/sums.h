@@ -264,12 +264,6 @@ static void sums_event(UInt kind, const UChar *payload, UInt length)
 
 static void kernel_access(Bool is_write, Addr a, ULong bytes, Bool structure)
 {
-    Addr end = end_of_piece(a, a + bytes);
-    if (end < a + bytes) {
-        kernel_access(is_write, a, end - a, structure);
-        return kernel_access(is_write, end, bytes - (end - a), structure);
-    }
-    a = home_of(a);
     say_begin();
     say4(structure);
     say_end(SAY_SOURCE);
@@ -280,9 +274,14 @@ static void kernel_access(Bool is_write, Addr a, ULong bytes, Bool structure)
         source = KERNEL_NAMES - 1;
     }
     if (source >= kernel_sources) kernel_sources = source + 1;
-    if (is_write) return cells_write(a, bytes, KERNEL_CELL - source);
-    expose_range(a, bytes);
-    read_apart(KERNEL + source, a, bytes, True);
+    if (!is_write) {
+        expose_range(a, bytes);
+        return read_apart(KERNEL + source, a, bytes, True);
+    }
+    for (Addr end = a + bytes, next; a < end; a = next) {
+        next = end_of_piece(a, end);
+        cells_write(home_of(a), next - a, KERNEL_CELL - source);
+    }
 }
 
 static void sums_kernel(Bool is_write, Addr a, ULong bytes, Bool structure)
@@ -297,9 +296,6 @@ static void sums_fault(void) { problem(FAULTS); }
 
 /* Nothing is known of what was met. */
 static void forget_met(void);
-
-/* Whether the core takes it for the program's memory, and it is the sums'. */
-static Bool sums_area(Addr a) { return in_areas(a); }
 
 static void sums_first_stack(Addr stack) { first_stack = folded(stack); }
 

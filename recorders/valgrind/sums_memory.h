@@ -108,7 +108,7 @@ static void free_table(void *table, ULong bytes)
     else if (reserve((Addr)table, bytes)) large_pages((Addr)table, bytes);
 }
 
-/* All areas lie in it. */
+/* All areas lie in it: the core takes it for the program's memory. */
 #define AREAS_END 0x410000000000ULL
 static Bool in_areas(Addr a) { return a >= CELLS_AT && a < AREAS_END; }
 

@@ -470,6 +470,30 @@ fn arguments_are_kept_on_demand() {
     }
 }
 
+/// A script of the user's that starts valgrind lies beside none of its files: the recorder has them all the same.
+#[test]
+fn the_recorder_has_its_parts_where_a_script_starts_valgrind() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new("record-script");
+    if !have("valgrind") || !have("gcc") || !have("pkg-config") {
+        return;
+    }
+    let (folder, cache) = (scratch.path("bin"), scratch.path("cache"));
+    [&folder, &cache].into_iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
+    let path = std::env::var("PATH").unwrap();
+    let script = folder.join("valgrind");
+    std::fs::write(&script, format!("#!/bin/sh\nPATH='{path}'\nexec valgrind \"$@\"\n")).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = command(&["record", "-o", "run.duckdb", "--quiet", "--", "true"]);
+    command.env("PATH", format!("{}:{path}", utf8(&folder))).env("XDG_CACHE_HOME", &cache);
+    command.env_remove("ADDFG_RECORDERS").current_dir(&scratch.0);
+    let output = command.output().expect("addfg runs");
+    assert_eq!((output.status.code(), said(&output)), (Some(0), String::new()));
+    let recorder = std::fs::read_dir(cache.join("addfg")).unwrap().next().unwrap().unwrap().path();
+    let mut parts = std::fs::read_dir(recorder).unwrap().map(|part| part.unwrap().file_name());
+    assert!(parts.any(|part| part.to_str().unwrap().starts_with("vgpreload_core")));
+}
+
 /// A folder that others can write, or that is somebody else's, is no place for programs; nor is one
 /// beside the program, or one by a relative name.
 #[test]

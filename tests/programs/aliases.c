@@ -1,7 +1,6 @@
 /* Memory that lies at several addresses: stores, loads and calls of the kernel at random, from a seed. */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <immintrin.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* high: memory far above what else a program has, asked for at many addresses; with a word, addresses that nothing has,
- * whose faults say where they were. */
+/* high: memory far above what else a program has, asked for at many addresses. high x: addresses that nothing has, whose
+ * faults say where they were. high apart: memory 2 TiB above other memory. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -43,7 +43,12 @@ int main(int count, char **word)
         reads(any);
     }
     if (read(0, p + 200, 10) < 0 || write(1, p, 0) < 0) return 2;
-    if (count < 2) return 0;
+    if (count > 1 && word[1][0] == 'a') {
+        p = mmap(p + (1L << 41), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        writes(p);
+        reads(p);
+    }
+    if (count < 2 || word[1][0] != 'x') return 0;
     struct sigaction act = { .sa_sigaction = faulted, .sa_flags = SA_SIGINFO };
     sigaction(SIGSEGV, &act, NULL);
     static char *const wild[] = { (char *)0x10, (char *)0x4000000000, (char *)0x123456789abc };

@@ -1,4 +1,6 @@
-/* passing ROUNDS: shared memory that comes and goes: without a name, of files, and segments. */
+/* passing ROUNDS: shared memory that comes and goes: without a name, of files, and segments. passing far: a page that
+ * lies far behind the begin of its file. */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +26,15 @@ int main(int count, char **word)
 {
     int rounds = count > 1 ? atoi(word[1]) : 100;
     char name[30];
+    if (count > 1 && word[1][0] == 'f') {
+        off_t far = 1L << 40;
+        int file = memfd_create("far", 0);
+        if (ftruncate(file, far + BYTES)) return 1;
+        char *p = mmap(0, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, far);
+        writes(p);
+        reads(p);
+        return 0;
+    }
     for (int i = 0; i < rounds; i++) {
         char *p = mmap(0, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         writes(p);
