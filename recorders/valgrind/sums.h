@@ -361,6 +361,7 @@ static void say_all_rows(void)
     say8(steps_done - steps_before);
     say8(calls_made - calls_before);
     say8(first_stack);
+    say8(contexts_left_out);
     say_end(SAY_ROWS);
     say_problems();
 }
@@ -408,6 +409,7 @@ static void forget_rows(void)
     for (UInt i = 0; i < segment_count; i++) segments[i]->count = 0;
     for (UInt i = 1; i < actor_count; i++) actors[i]->calls = actors[i]->steps = 0;
     for (UInt i = 0; i < PROBLEMS; i++) problem_count[i] = 0;
+    contexts_left_out = 0;
     for (UInt i = 0; i < worker_room; i++) workers[i].steps = 0;
     sums_serials = asked_for = 0;
     steps_before = steps_done;

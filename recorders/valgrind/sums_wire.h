@@ -170,7 +170,7 @@ static ULong hear8(void)
 }
 
 /* What is not exact is said once each, with how often it was met, at the end. */
-typedef enum { TOO_MANY_FUNCTIONS, SPLIT_STORES, ODD_CODE, FAULTS, TOO_HIGH, DEEP_CONTEXTS, GUARDED_SAVES, SHARED, SPLIT_VECTORS, TOO_MANY_NAMES, PROBLEMS } Problem;
+typedef enum { TOO_MANY_FUNCTIONS, SPLIT_STORES, ODD_CODE, FAULTS, TOO_HIGH, GUARDED_SAVES, SHARED, SPLIT_VECTORS, TOO_MANY_NAMES, PROBLEMS } Problem;
 static ULong problem_count[PROBLEMS];
 static const HChar *const problem_text[PROBLEMS] = {
     "functions beyond the 14,334 that there is room for",
@@ -178,7 +178,6 @@ static const HChar *const problem_text[PROBLEMS] = {
     "instructions with accesses on both sides of a place where they can be left",
     "faults, at which what was not run of their blocks is counted",
     "accesses to addresses that others 2 TiB away are taken for",
-    "calling contexts beyond those that are kept",
     "conditional stores of registers, or reads of restored ones that several wrote",
     "mappings of shared memory that there is no room for",
     "writes into the middle of a vector of which both sides are read: what is left there counts two transfers",

@@ -207,6 +207,11 @@ impl StepContexts {
         StepContexts { contexts, ..StepContexts::default() }
     }
 
+    /// So many calls count as their callers'.
+    pub fn without(self, left_out: u64) -> Self {
+        StepContexts { left_out, ..self }
+    }
+
     pub fn contexts(&self) -> &Contexts<StackSteps> {
         &self.contexts
     }

@@ -641,6 +641,22 @@ impl Memory {
         plain.then_some(Here { pools, words: &mut page.cells, offset, place: page.known.place })
     }
 
+    /// While it is the same, regions are.
+    #[inline]
+    pub fn epoch(&self) -> u32 {
+        self.regions.epoch()
+    }
+
+    /// The addresses of a page at which [`Memory::look`] gives something for such an access, as far as one place of it
+    /// is known: the first one, and how many follow it.
+    pub fn plain(&self, page: PageIndex, size: u32, stack_relative: bool) -> Option<(u64, u64)> {
+        let page = &self.pages[page as usize];
+        let Known { from, to, epoch, .. } = page.known;
+        let more = to.checked_sub(from)?.checked_sub(size.max(1))?;
+        let plain = epoch == self.regions.epoch() && (page.stack || !stack_relative);
+        plain.then(|| (page.number * PAGE + u64::from(from), more.into()))
+    }
+
     /// Notes an access for `via`: the regions of its first and last byte get numbers, and know if
     /// it was stack relative. Gives the page of its first byte, which mostly is `hint` already.
     pub fn mark(

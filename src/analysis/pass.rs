@@ -70,6 +70,7 @@ pub struct Pass<C, O> {
     pub interleaving: Interleaving,
     /// By block.
     noted: Vec<Noted>,
+    events_noted: u32,
 }
 
 /// The rest of a batch's columns.
@@ -132,6 +133,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             interleaving: Interleaving::default(),
             to_place: VecDeque::new(),
             noted: Vec::new(),
+            events_noted: 0,
         }
     }
 
@@ -376,25 +378,48 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     /// Takes the runs of a batch instead of [`Pass::push`], and its events. What the pass gives at its end of calls and of
     /// data is then that of the runs that were pushed; steps, executions, regions and threads are those of all.
     pub fn note(&mut self, batch: &RunBatch) {
-        self.noted.resize_with(self.blocks.len(), Noted::default);
+        let new = self.noted.len()..self.blocks.len();
+        self.noted.extend(new.map(|block| Noted::new(&self.defs[block], &self.insns)));
         let mut addresses = &batch.addresses[..];
         let mut events = batch.events.iter().peekable();
-        for (i, &number) in batch.block.iter().enumerate() {
+        // Mappings come with events, some before the runs that they stand behind.
+        self.events_noted += u32::from(!batch.events.is_empty());
+        let mut i = 0;
+        loop {
             while let Some((_, event)) = events.next_if(|(at, _)| *at as usize <= i) {
                 event.tell(self);
+                self.events_noted = self.events_noted.wrapping_add(1);
+            }
+            if i >= batch.block.len() {
+                return;
+            }
+            let next_event = events.peek().map_or(usize::MAX, |(at, _)| *at as usize);
+            let mut end = batch.block.len().min(next_event);
+            if let Some(threads) = batch.thread.get(i..end) {
+                end = i + threads.iter().take_while(|thread| **thread == threads[0]).count();
             }
             let thread = batch.thread.get(i).map_or(0, |thread| *thread as usize);
-            if thread >= self.machine.threads.len() {
-                self.add_threads(thread);
-            }
-            let (block, def) = (&self.blocks[number as usize], &self.defs[number as usize]);
-            let memory = &mut self.machine.data.memory;
-            let here = memory.take_addresses(&mut addresses, block.mem as usize);
-            self.noted[number as usize].run(memory, here, (def, &self.insns));
-            self.machine.threads[thread].steps += u64::from(block.steps);
-            self.seq += u64::from(block.steps);
+            self.note_runs(thread, &batch.block[i..end], &mut addresses);
+            i = end;
         }
-        events.for_each(|(_, event)| event.tell(self));
+    }
+
+    /// Runs of one thread without events between them.
+    fn note_runs(&mut self, thread: usize, runs: &[u32], addresses: &mut &[u64]) {
+        if thread >= self.machine.threads.len() {
+            self.add_threads(thread);
+        }
+        let memory = &mut self.machine.data.memory;
+        let mut steps = 0;
+        for &number in runs {
+            let noted = &mut self.noted[number as usize];
+            let (here, rest) = addresses.split_at(noted.addresses as usize);
+            *addresses = rest;
+            noted.run(memory, here, self.events_noted);
+            steps += u64::from(noted.steps);
+        }
+        self.machine.threads[thread].steps += steps;
+        self.seq += steps;
     }
 
     /// How often a block ran in what was noted.

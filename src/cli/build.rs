@@ -4,6 +4,7 @@ use super::prepare;
 use super::say::say;
 use crate::diagnostics::Severity;
 use crate::event::NamedRange;
+use crate::load::live::NOT_EXACT;
 use crate::load::{Detail, ElfInput, Options, Progressed, Report};
 use crate::ranges;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -246,7 +247,8 @@ fn advance(bar: &ProgressBar, so_far: Progressed) {
 pub fn say_problems(report: &Report, quiet: bool) {
     for row in report.diagnostics.rows() {
         let d = &row.first;
-        if quiet && d.severity != Severity::Error {
+        // Each problem of a recorder's sums is said already.
+        if (quiet && d.severity != Severity::Error) || d.code == NOT_EXACT {
             continue;
         }
         let at = if d.position.is_empty() { String::new() } else { format!("{}: ", d.position) };

@@ -1,5 +1,6 @@
 //! `record --sums`: what the recorder itself has added up, written and compared.
 
+use super::build::say_problems;
 use super::say::say;
 use super::screen::Screen;
 use super::signals;
@@ -75,6 +76,7 @@ pub fn only(recorder: &Recorder, plan: &Plan, only: Only) -> anyhow::Result<Exit
     let exact = say_inexact(&sums);
     if let Some(report) = sums.report {
         let report = report?;
+        say_problems(&report, quiet);
         if !quiet {
             say!(
                 "addfg: {}: {} steps, {} calls of {} functions; see them: addfg graph {0} -o {}",

@@ -40,7 +40,14 @@ impl Sink for Channel {
         self.send(Message::Steps(std::mem::take(batch)))
     }
     fn runs(&mut self, batch: &mut RunBatch) -> Result<(), TraceError> {
-        self.send(Message::Runs(std::mem::take(batch)))
+        // The next one will be of about that size.
+        let new = RunBatch {
+            block: Vec::with_capacity(batch.block.len()),
+            thread: Vec::with_capacity(batch.thread.len()),
+            addresses: Vec::with_capacity(batch.addresses.len()),
+            ..RunBatch::default()
+        };
+        self.send(Message::Runs(std::mem::replace(batch, new)))
     }
 }
 

@@ -8,6 +8,7 @@ mod emulator;
 mod error;
 mod family;
 mod own_folder;
+mod pipe;
 mod program;
 pub mod recorder;
 mod said;
@@ -148,7 +149,7 @@ impl Recording {
     pub fn start(recorder: &Recorder, plan: Plan) -> Result<(Recording, Input), RecordError> {
         let program = plan.name.clone();
         let start = |error| RecordError::Start { program: program.clone(), error };
-        let (stream, writer) = io::pipe().map_err(start)?;
+        let (stream, writer) = pipe::wide().map_err(start)?;
         let folder = plan.processes.folder().map_err(start)?;
         let said = matches!(recorder, Recorder::Valgrind { .. }).then(Said::new).flatten();
         let ends =

@@ -2,6 +2,7 @@
 //! program runs, so that a database can be made of what was received should addfg be killed.
 
 use super::error::RecordError;
+use super::pipe;
 use crate::files::{self, FileError, Output};
 use crate::trace::{Format, stream};
 use std::ffi::CString;
@@ -40,7 +41,7 @@ impl Kept {
         let shown = path.display().to_string();
         let failed = move |error| RecordError::Io { path: shown.clone(), error };
         let file = File::create(&path).map_err(&failed)?;
-        let (reader, copy) = io::pipe().map_err(&failed)?;
+        let (reader, copy) = pipe::wide().map_err(&failed)?;
         let meanwhile = self.meanwhile.then(|| path.clone());
         let run = move || copy_stream(stream, file, copy, meanwhile);
         let thread = std::thread::Builder::new().spawn(run).map_err(&failed)?;
@@ -111,7 +112,7 @@ fn copy_stream(
     copy: PipeWriter,
     meanwhile: Option<PathBuf>,
 ) -> io::Result<()> {
-    let mut buffer = vec![0; 1 << 16];
+    let mut buffer = vec![0; 1 << 18];
     let (mut file, mut copy) = (Some(file), Some(copy));
     let (mut received, mut looked) = (0_u64, 0_u64);
     loop {

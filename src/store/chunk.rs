@@ -110,25 +110,30 @@ impl Successors {
         Successors { last: [0; 2], one: vec![0], two: vec![0; PAIRS].into_boxed_slice() }
     }
 
+    #[inline]
     fn pair(&self) -> usize {
         let [before, last] = self.last;
         (before.wrapping_mul(0x9e37_79b1) ^ last.wrapping_mul(0x85eb_ca6b)) as usize >> 7
             & (PAIRS - 1)
     }
 
+    /// Another block.
+    fn add(&mut self) {
+        self.one.push(0);
+    }
+
     /// By two, then by one.
+    #[inline]
     fn guess(&self) -> (u32, u32) {
         (self.two[self.pair()], self.one[self.last[1] as usize])
     }
 
+    #[inline]
     fn learn(&mut self, block: u32) {
         let pair = self.pair();
         self.two[pair] = block;
         self.one[self.last[1] as usize] = block;
         self.last = [self.last[1], block];
-        if self.one.len() <= block as usize {
-            self.one.resize(block as usize + 1, 0);
-        }
     }
 }
 
@@ -162,6 +167,7 @@ struct Place {
 
 impl Place {
     /// `together`: how far the access before it in the run moved; `near`: where the one before is.
+    #[inline(always)]
     fn guess(self, how: Guess, together: u64, near: u64) -> u64 {
         match how {
             Guess::Together => self.last.wrapping_add(together),
@@ -179,65 +185,87 @@ impl Place {
     }
 }
 
-/// An address with what predicts it: how far the access before it in the run moved, and where the
-/// one before is.
-#[derive(Clone, Copy)]
-struct Seen {
-    address: u64,
-    together: u64,
-    near: u64,
-}
+/// Whether the link register holds the next address: 0, 1, or this.
+const UNKNOWN: u8 = 2;
 
 /// Addresses by which a prediction is chosen.
 const SAMPLE: usize = 256;
 
-/// The addresses of one access of a block.
-#[derive(Default)]
-struct List {
-    seen: Vec<Seen>,
-    /// How far the last one moved.
-    moved: u64,
+/// A block of a chunk that is being packed.
+struct Packed {
+    id: u32,
+    accesses: usize,
+    /// For each run, where its addresses begin in those of the chunk; empty where it has none.
+    runs: Vec<u32>,
+    value: Vec<u64>,
 }
 
-impl List {
-    /// Gives how far it moved.
-    fn push(&mut self, address: u64, together: u64, near: u64) -> u64 {
-        self.moved = address.wrapping_sub(self.seen.last().map_or(0, |last| last.address));
-        self.seen.push(Seen { address, together, near });
-        self.moved
+/// The addresses of one access of a block.
+struct List<'a> {
+    /// Those of the chunk.
+    address: &'a [u64],
+    runs: &'a [u32],
+    access: usize,
+}
+
+impl List<'_> {
+    /// The address before it, and its own.
+    #[inline(always)]
+    fn at(&self, run: u32) -> (u64, u64) {
+        let own = run as usize + self.access;
+        (self.address[own - 1], self.address[own])
     }
 
-    /// What is to be packed of an address.
-    fn packed(&self, i: usize, how: Guess) -> u64 {
-        let address = |back: usize| i.checked_sub(back).map_or(0, |i| self.seen[i].address);
-        let (last, before) = (address(1), address(2));
-        let place = Place { last, moved: last.wrapping_sub(before) };
-        let Seen { address, together, near } = self.seen[i];
-        zigzag(address.wrapping_sub(place.guess(how, together, near)))
+    /// How far the access before it in the run moved.
+    #[inline(always)]
+    fn together(&self, near: u64, near_before: u64) -> u64 {
+        if self.access == 0 { 0 } else { near.wrapping_sub(near_before) }
     }
 
     /// The prediction with the smallest list, as zstd will see it: bytes that are not 0 cost more
     /// than those that are.
     fn best(&self) -> usize {
-        let apart = self.seen.len().div_ceil(SAMPLE).max(1);
-        let cost = |how: Guess| -> u32 {
-            let some = (0..self.seen.len()).step_by(apart);
-            // A number has seven bits in a byte; most bytes of one that is not 0 are not.
-            some.map(|i| 1 + 4 * (64 - self.packed(i, how).leading_zeros()).div_ceil(7)).sum()
+        let apart = self.runs.len().div_ceil(SAMPLE).max(1);
+        // So many runs before.
+        let at = |run: usize, back: usize| {
+            run.checked_sub(back).map_or((0, 0), |run| self.at(self.runs[run]))
         };
-        (0..GUESSES.len()).min_by_key(|&i| cost(GUESSES[i])).unwrap_or(0)
+        let mut costs = [0; GUESSES.len()];
+        for run in (0..self.runs.len()).step_by(apart) {
+            let ((near, address), (near_before, last)) = (at(run, 0), at(run, 1));
+            let place = Place { last, moved: last.wrapping_sub(at(run, 2).1) };
+            let together = self.together(near, near_before);
+            for (how, cost) in GUESSES.into_iter().zip(&mut costs) {
+                let off = zigzag(address.wrapping_sub(place.guess(how, together, near)));
+                // A number has seven bits in a byte; most bytes of one that is not 0 are not.
+                *cost += 1 + 4 * (64 - off.leading_zeros()).div_ceil(7);
+            }
+        }
+        (0..GUESSES.len()).min_by_key(|&i| costs[i]).unwrap_or(0)
     }
 
     fn put(&self, how: Guess, out: &mut Vec<u8>) {
-        (0..self.seen.len()).for_each(|i| put(out, self.packed(i, how)));
+        match how {
+            Guess::Together => self.put_all(Guess::Together, out),
+            Guess::Stride => self.put_all(Guess::Stride, out),
+            Guess::Still => self.put_all(Guess::Still, out),
+            Guess::Near => self.put_all(Guess::Near, out),
+        }
     }
-}
 
-/// A block of a chunk that is being packed.
-struct Packed {
-    id: u32,
-    lists: Vec<List>,
-    value: Vec<u64>,
+    /// A loop of its own for each prediction.
+    #[inline(always)]
+    fn put_all(&self, how: Guess, out: &mut Vec<u8>) {
+        let (mut place, mut near_before) = (Place::default(), 0);
+        out.reserve(self.runs.len());
+        for &run in self.runs {
+            let (near, address) = self.at(run);
+            let together = self.together(near, near_before);
+            put(out, zigzag(address.wrapping_sub(place.guess(how, together, near))));
+            near_before = near;
+            place.go_to(address);
+        }
+    }
 }
 
 /// Packs runs as they come.
@@ -255,11 +283,15 @@ pub struct Packer {
     thread: (u32, u64),
     time: u64,
     sp: u64,
-    /// The last address of the run before.
-    near: u64,
+    /// A zero, and the addresses of all runs.
+    address: Vec<u64>,
+    /// Runs of which `Ends` has something.
+    ended: u64,
     /// Runs before the last event.
     event_at: u64,
     columns: [Vec<u8>; COLUMNS],
+    /// Once there was a chunk.
+    compressor: Option<zstd::bulk::Compressor<'static>>,
 }
 
 impl Packer {
@@ -276,9 +308,11 @@ impl Packer {
             thread: (0, 0),
             time: 0,
             sp: 0,
-            near: 0,
+            address: vec![0],
+            ended: 0,
             event_at: 0,
             columns: Default::default(),
+            compressor: None,
         }
     }
 
@@ -295,30 +329,48 @@ impl Packer {
     }
 
     /// Adds the run that follows. Gives the chunk before it, if that is full.
+    #[inline]
     pub fn push(&mut self, run: &Run) -> std::io::Result<Option<Chunk>> {
         let full = if self.next - self.first < self.most { None } else { self.finish()? };
-        let place = self.place(run.block, run.shape);
+        let place = match self.places.get(run.block as usize) {
+            Some(&place) if place != 0 => place,
+            _ => self.new_place(run.block, run.shape),
+        };
         self.token(place);
         self.thread(run.thread);
-        self.addresses(place, run.address);
-        self.values(place, run.value);
+        self.addresses(place, run.address)?;
+        // The column of a chunk without values stays empty.
+        if !run.value.is_empty() || !self.columns[Column::Values as usize].is_empty() {
+            self.values(place, run.value);
+        }
         for &time in run.time {
             self.number(Column::Times, zigzag(time.wrapping_sub(self.time)));
             self.time = time;
         }
-        self.end_of_run(run.sp, run.linked);
+        if run.sp.is_some() || run.linked.is_some() {
+            self.end_of_run(run.sp, run.linked);
+        }
         self.runs += 1;
         self.next += run.shape.steps as u64;
         Ok(full)
     }
 
     fn end_of_run(&mut self, sp: Option<u64>, linked: Option<bool>) {
-        let linked = linked.map_or(2, u8::from);
+        self.end_runs(self.runs);
+        self.ended += 1;
+        let linked = linked.map_or(UNKNOWN, u8::from);
         self.columns[Column::Ends as usize].push(linked << 1 | u8::from(sp.is_some()));
         if let Some(sp) = sp {
             self.number(Column::Ends, zigzag(sp.wrapping_sub(self.sp)));
             self.sp = sp;
         }
+    }
+
+    /// Nothing is known of the ends of the runs up to this one.
+    fn end_runs(&mut self, runs: u64) {
+        let column = &mut self.columns[Column::Ends as usize];
+        column.resize(column.len() + (runs - self.ended) as usize, UNKNOWN << 1);
+        self.ended = runs;
     }
 
     /// The chunk of the runs that are left; then it begins anew.
@@ -327,6 +379,7 @@ impl Packer {
             return Ok(None);
         }
         self.end_thread();
+        self.end_runs(self.runs);
         self.lists();
         let next = std::mem::replace(self, Packer::new(self.next).of_steps(self.most));
         let mut head = Vec::new();
@@ -336,51 +389,59 @@ impl Packer {
         for column in &next.columns {
             put(&mut head, column.len() as u64);
         }
-        let mut packed = zstd::bulk::Compressor::new(LEVEL)?;
-        packed.include_checksum(true)?;
-        let columns = next.columns.iter().flatten().copied();
-        head.extend(columns);
-        let data = packed.compress(&head)?;
+        next.columns.iter().for_each(|column| head.extend_from_slice(column));
+        let compressor = match next.compressor {
+            Some(compressor) => compressor,
+            None => {
+                let mut new = zstd::bulk::Compressor::new(LEVEL)?;
+                new.include_checksum(true)?;
+                new
+            }
+        };
+        let data = self.compressor.insert(compressor).compress(&head)?;
         Ok(Some(Chunk { first: next.first, last: next.next - 1, data }))
     }
 
     /// The list of each access.
     fn lists(&mut self) {
-        let mut column = std::mem::take(&mut self.columns[Column::Lists as usize]);
-        let mut packed = Vec::new();
-        for list in self.blocks.iter().flat_map(|b| &b.lists) {
-            let best = list.best();
-            packed.clear();
-            list.put(GUESSES[best], &mut packed);
-            column.push(best as u8);
-            put(&mut column, packed.len() as u64);
-            self.columns[Column::Addresses as usize].extend_from_slice(&packed);
+        let mut column = |column: Column| std::mem::take(&mut self.columns[column as usize]);
+        let (mut lists, mut addresses) = (column(Column::Lists), column(Column::Addresses));
+        for block in &self.blocks {
+            for access in 0..block.accesses {
+                let list = List { address: &self.address, runs: &block.runs, access };
+                let (best, before) = (list.best(), addresses.len());
+                list.put(GUESSES[best], &mut addresses);
+                lists.push(best as u8);
+                put(&mut lists, (addresses.len() - before) as u64);
+            }
         }
-        self.columns[Column::Lists as usize] = column;
+        self.columns[Column::Lists as usize] = lists;
+        self.columns[Column::Addresses as usize] = addresses;
     }
 
     fn number(&mut self, column: Column, number: u64) {
         put(&mut self.columns[column as usize], number);
     }
 
-    /// The block's place in the list of the chunk, from 1.
-    fn place(&mut self, id: u32, shape: Shape) -> u32 {
+    /// The place of a block that has none in the list of the chunk, from 1.
+    #[cold]
+    fn new_place(&mut self, id: u32, shape: Shape) -> u32 {
         let index = id as usize;
         if self.places.len() <= index {
             self.places.resize(index + 1, 0);
         }
-        if self.places[index] == 0 {
-            let before = self.blocks.last().map_or(0, |b| b.id);
-            self.number(Column::Blocks, zigzag(u64::from(id).wrapping_sub(before.into())));
-            self.number(Column::Blocks, shape.steps as u64);
-            self.number(Column::Blocks, shape.accesses as u64);
-            let lists = std::iter::repeat_with(List::default).take(shape.accesses).collect();
-            self.blocks.push(Packed { id, lists, value: Vec::new() });
-            self.places[index] = self.blocks.len() as u32;
-        }
+        let before = self.blocks.last().map_or(0, |b| b.id);
+        self.number(Column::Blocks, zigzag(u64::from(id).wrapping_sub(before.into())));
+        self.number(Column::Blocks, shape.steps as u64);
+        self.number(Column::Blocks, shape.accesses as u64);
+        let (accesses, runs, value) = (shape.accesses, Vec::new(), Vec::new());
+        self.blocks.push(Packed { id, accesses, runs, value });
+        self.successors.add();
+        self.places[index] = self.blocks.len() as u32;
         self.places[index]
     }
 
+    #[inline]
     fn token(&mut self, place: u32) {
         let (two, one) = self.successors.guess();
         let token = match place {
@@ -392,6 +453,7 @@ impl Packer {
         self.successors.learn(place);
     }
 
+    #[inline]
     fn thread(&mut self, thread: u32) {
         if self.thread.0 != thread {
             self.end_thread();
@@ -408,22 +470,30 @@ impl Packer {
         }
     }
 
-    fn addresses(&mut self, place: u32, address: &[u64]) {
-        let mut together = 0;
-        let lists = &mut self.blocks[place as usize - 1].lists;
-        for (list, &address) in lists.iter_mut().zip(address) {
-            together = list.push(address, together, self.near);
-            self.near = address;
+    #[inline]
+    fn addresses(&mut self, place: u32, address: &[u64]) -> std::io::Result<()> {
+        let block = &mut self.blocks[place as usize - 1];
+        if address.len() != block.accesses {
+            return Err(std::io::Error::other("a run with more or fewer accesses than its block"));
         }
+        if address.is_empty() {
+            return Ok(());
+        }
+        let at = u32::try_from(self.address.len());
+        block.runs.push(at.map_err(|_| std::io::Error::other("a chunk of too many accesses"))?);
+        match *address {
+            // Most runs: a copy of any length costs more.
+            [one] => self.address.push(one),
+            [one, two] => self.address.extend([one, two]),
+            [one, two, three] => self.address.extend([one, two, three]),
+            _ => self.address.extend_from_slice(address),
+        }
+        Ok(())
     }
 
     fn values(&mut self, place: u32, value: &[Option<u64>]) {
         let column = &mut self.columns[Column::Values as usize];
         if column.is_empty() {
-            // The column of a chunk without values stays empty.
-            if value.is_empty() {
-                return;
-            }
             column.resize(self.runs as usize, 0);
         }
         let block = &mut self.blocks[place as usize - 1];
@@ -506,6 +576,7 @@ impl<'a> Unpacker<'a> {
             // Each list takes two bytes at least: no block has more than there are.
             let lists = (0..accesses).map(|_| unpacker.list()).collect::<Result<_, _>>()?;
             unpacker.blocks.push(Block { id, steps, lists, value: Vec::new() });
+            unpacker.successors.add();
         }
         Ok(unpacker)
     }

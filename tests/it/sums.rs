@@ -593,34 +593,25 @@ fn deep_contexts_agree() {
     agrees("contexts.c", &["2"]);
 }
 
-/// More contexts than are kept: as many as the pass keeps, it is said, and their steps are all there.
+/// More contexts than are kept: those that the pass keeps, and as many calls are said to count as their callers'.
 #[test]
 fn contexts_beyond_those_that_are_kept_are_said() {
     let scratch = Scratch::new("sums-contexts");
     let Some(program) = program(&scratch, "contexts.c") else { return };
-    let (db, sums) = (scratch.path("run.duckdb"), scratch.path("sums"));
-    let to = [
-        "record",
-        "-q",
-        "--no-steps",
-        "-o",
-        utf8(&db),
-        "--sums",
-        utf8(&sums),
-        "--",
-        utf8(&program),
-        "6",
-    ];
-    let output = command(&to).output().expect("addfg runs");
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    assert!(
-        said(&output).contains("calling contexts beyond those that are kept"),
-        "{}",
-        said(&output)
-    );
-    let counts = "SELECT count(*), max(depth), sum(steps_self) = (SELECT sum(steps_self) FROM function_profile)
-                  FROM stack_profile JOIN call_stack USING (stack_id)";
-    assert_eq!(rows(&db, counts), ["262144,999,true"]);
+    let of = |how: &[&str], db: &Path| {
+        let to = [&["record", "-o", utf8(db)], how, &["--", utf8(&program), "6"]].concat();
+        let output = command(&to).output().expect("addfg runs");
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let line = |line: &&str| line.contains("calls count as their callers' in call trees");
+        let told = said(&output).lines().find(line).map(str::to_owned);
+        let kept = "SELECT count(*), max(depth), sum(calls), sum(steps_self), md5(string_agg(calls || ' ' || steps_self,
+                    ',' ORDER BY calls, steps_self)) FROM stack_profile JOIN call_stack USING (stack_id)";
+        (told, rows(db, kept), rows(db, "FROM meta WHERE key = 'contexts_left_out'"))
+    };
+    let passed = of(&["--detail", "summary"], &scratch.path("passed.duckdb"));
+    let (told, kept, _) = &passed;
+    assert!(told.is_some() && kept[0].starts_with("262144,999,"), "{passed:?}");
+    assert_eq!(of(&["--no-steps"], &scratch.path("sums.duckdb")), passed);
 }
 
 /// More rows, pairs, contexts and readers than tables begin with.

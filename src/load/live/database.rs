@@ -103,12 +103,15 @@ fn system_calls(planner: &Planner, parts: &[Part], writer: &Writer) -> Result<()
     Ok(())
 }
 
+/// The code of a problem of the sums.
+pub const NOT_EXACT: &str = "sums-not-exact";
+
 /// What is not exact, and what the code shows of how it was recorded.
 fn problems(planner: &Planner, rows: &Rows, code: &Code, to: &mut Diagnostics) {
     for problem in &rows.problems {
         to.add(Diagnostic {
             severity: Severity::Error,
-            code: "sums-not-exact",
+            code: NOT_EXACT,
             message: format!("the sums are not exact: {problem}"),
             position: String::new(),
             remedy: "record without --no-steps",
@@ -123,6 +126,9 @@ fn problems(planner: &Planner, rows: &Rows, code: &Code, to: &mut Diagnostics) {
             position: String::new(),
             remedy: "record without --no-steps for all of them",
         });
+    }
+    if rows.run[3] > 0 {
+        to.add(suspicions::contexts(rows.run[3]));
     }
     merged(rows.several()).into_iter().for_each(|d| to.add(d));
     let (insns, segments, counts) = (&planner.insns, &planner.segments, &code.counts);

@@ -15,6 +15,7 @@ use super::{BuildError, Options, Report};
 use crate::event::Isa;
 pub use asked::{Asked, Purpose};
 pub use beside::RunSums;
+pub use database::NOT_EXACT;
 use message::{Answer, Kind, Numbers, Wire};
 use planner::Planner;
 use processes::{Merge, Part};

@@ -13,8 +13,8 @@ use std::hash::Hash;
 pub struct Part {
     /// The system's numbers of its threads, and their steps.
     pub threads: Vec<(u32, u64)>,
-    /// Steps, calls and the first stack pointer, 0: none.
-    pub run: [u64; 3],
+    /// As in [`Rows`].
+    pub run: [u64; 4],
     /// Segments that ran, and how often.
     counts: Vec<(u32, u64)>,
 }
@@ -210,7 +210,7 @@ impl Merge {
             actors: self.actors.all.iter().zip(&self.stubs).map(actor).collect(),
             counts: Vec::new(),
             threads: self.parts.iter().flat_map(|part| &part.threads).copied().collect(),
-            run: [sum(0), sum(1), first_sp.unwrap_or(0)],
+            run: [sum(0), sum(1), first_sp.unwrap_or(0), sum(3)],
             problems,
             is_whole: self.killed < processes as u64,
         };

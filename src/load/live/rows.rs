@@ -138,8 +138,9 @@ pub struct Rows {
     pub counts: Vec<u64>,
     /// The system's number of each thread, and its steps.
     pub threads: Vec<(u32, u64)>,
-    /// Steps, calls and the first stack pointer, 0: none.
-    pub run: [u64; 3],
+    /// Steps, calls, the first stack pointer (0: none), and calls that count as their callers' because there are too many
+    /// contexts.
+    pub run: [u64; 4],
     pub problems: Vec<String>,
     pub is_whole: bool,
 }

@@ -109,7 +109,7 @@ pub fn summary(known: &Known, rows: &Rows) -> Summary {
             *sums = FunctionSums { calls, steps_self, steps_total, written_bytes, dead_bytes: 0 };
         }
     }
-    let [steps, calls, first_sp] = rows.run;
+    let [steps, calls, first_sp, _] = rows.run;
     let threads = rows.threads.iter().enumerate();
     let merged: BTreeSet<FunctionId> = stubs(known, rows).map(|(stub, ..)| stub).collect();
     let is_stub = |end: Origin<FunctionId>| matches!(end, Origin::Step(f) if merged.contains(&f));
@@ -201,4 +201,5 @@ fn contexts(known: &Known, rows: &Rows) -> StepContexts {
         let figures = StackSteps { calls, steps_self };
         Some((StackId::new(parent), known.function(function)?, figures))
     }))
+    .without(rows.run[3])
 }
