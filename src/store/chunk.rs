@@ -5,10 +5,10 @@
 //! predicted by the two blocks before it, else by the one. The addresses of each access of a block
 //! are a list of their own, predicted in the one of four ways that makes the list smallest.
 
+use super::frame;
 use super::numbers::{Section, put, unzigzag, zigzag};
 use super::run_events;
 use crate::event::Event;
-use std::io::Read;
 
 pub use super::numbers::ChunkError;
 
@@ -16,10 +16,8 @@ pub use super::numbers::ChunkError;
 pub const STEPS: u64 = 1 << 18;
 /// Changes whenever a chunk reads differently.
 const VERSION: u64 = 2;
-/// zstd's: a higher one saves a tenth and takes several times as long.
-const LEVEL: i32 = 3;
-/// No chunk unpacks to more. One has some megabytes; with values and a clock some tens of them.
-const MOST: u64 = 1 << 28;
+/// Room is made for so many runs and addresses because a chunk says so.
+const BELIEVED: usize = 1 << 19;
 /// Entries of the table that predicts by two blocks.
 const PAIRS: usize = 1 << 14;
 
@@ -290,8 +288,6 @@ pub struct Packer {
     /// Runs before the last event.
     event_at: u64,
     columns: [Vec<u8>; COLUMNS],
-    /// Once there was a chunk.
-    compressor: Option<zstd::bulk::Compressor<'static>>,
 }
 
 impl Packer {
@@ -312,7 +308,6 @@ impl Packer {
             ended: 0,
             event_at: 0,
             columns: Default::default(),
-            compressor: None,
         }
     }
 
@@ -390,15 +385,7 @@ impl Packer {
             put(&mut head, column.len() as u64);
         }
         next.columns.iter().for_each(|column| head.extend_from_slice(column));
-        let compressor = match next.compressor {
-            Some(compressor) => compressor,
-            None => {
-                let mut new = zstd::bulk::Compressor::new(LEVEL)?;
-                new.include_checksum(true)?;
-                new
-            }
-        };
-        let data = self.compressor.insert(compressor).compress(&head)?;
+        let data = frame::pack(&head)?;
         Ok(Some(Chunk { first: next.first, last: next.next - 1, data }))
     }
 
@@ -510,8 +497,7 @@ impl Packer {
 
 /// Unpacks one chunk.
 pub fn unpack(data: &[u8]) -> Result<Runs, ChunkError> {
-    let mut bytes = Vec::new();
-    zstd::stream::read::Decoder::new(data)?.take(MOST).read_to_end(&mut bytes)?;
+    let bytes = frame::unpack(data)?;
     let mut head = Section(&bytes);
     match head.number()? {
         VERSION => {}
@@ -599,9 +585,21 @@ impl<'a> Unpacker<'a> {
         if runs > self.columns[Column::Tokens as usize].0.len() {
             return Err(ChunkError::Damaged("more runs than tokens"));
         }
-        self.out.address_at.push(0);
-        self.out.value_at.push(0);
-        self.out.time_at.push(0);
+        // Each address takes a byte at least. What a damaged chunk claims is not believed.
+        let lists = self.blocks.iter().flat_map(|block| &block.lists);
+        let addresses = lists.map(|(_, _, list)| list.0.len()).sum::<usize>().min(BELIEVED);
+        let out = &mut self.out;
+        out.address.reserve(addresses);
+        let likely = runs.min(BELIEVED);
+        out.start.reserve(likely);
+        out.thread.reserve(likely);
+        out.block.reserve(likely);
+        out.sp.reserve(likely);
+        out.linked.reserve(likely);
+        for at in [&mut out.address_at, &mut out.value_at, &mut out.time_at] {
+            at.reserve(likely + 1);
+            at.push(0);
+        }
         for _ in 0..runs {
             self.run()?;
         }

@@ -2,6 +2,7 @@
 
 pub mod catalog;
 pub mod chunk;
+mod frame;
 pub mod guard;
 mod ids;
 mod numbers;

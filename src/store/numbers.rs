@@ -53,6 +53,7 @@ pub fn put_list<T>(out: &mut Vec<u8>, list: &[T], mut write: impl FnMut(&mut Vec
 pub struct Section<'a>(pub &'a [u8]);
 
 impl<'a> Section<'a> {
+    #[inline]
     pub fn byte(&mut self) -> Result<u8, ChunkError> {
         let (&first, rest) =
             self.0.split_first().ok_or(ChunkError::Damaged("a column ends early"))?;
@@ -60,12 +61,15 @@ impl<'a> Section<'a> {
         Ok(first)
     }
 
+    #[inline]
     pub fn number(&mut self) -> Result<u64, ChunkError> {
         // Most are of one byte.
         let first = self.byte()?;
-        if first < 0x80 {
-            return Ok(first.into());
-        }
+        if first < 0x80 { Ok(first.into()) } else { self.longer(first) }
+    }
+
+    #[inline(never)]
+    fn longer(&mut self, first: u8) -> Result<u64, ChunkError> {
         let mut number = u64::from(first & 0x7f);
         for shift in (7..64).step_by(7) {
             let byte = self.byte()?;

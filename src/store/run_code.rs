@@ -3,6 +3,7 @@
 //!
 //! One zstd frame with a checksum; all numbers are LEB128.
 
+use super::frame;
 use super::numbers::{ChunkError, Section, put, put_list, put_option, put_text};
 use crate::analysis::access::Insn;
 use crate::analysis::place::SectionRange;
@@ -11,14 +12,9 @@ use crate::id::FunctionId;
 use crate::isa::expr::Expr;
 use crate::isa::{ControlFlow, Decoded, FlowKind, MemOperand, Moved};
 use crate::registers::RegAccess;
-use std::io::Read;
 
 /// Changes whenever it reads differently.
 const VERSION: u64 = 1;
-/// zstd's.
-const LEVEL: i32 = 3;
-/// No code unpacks to more.
-const MOST: u64 = 1 << 28;
 
 /// What the pass asks of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,9 +232,7 @@ impl RunCode {
         });
         put_list(&mut out, &self.insns, put_insn);
         put_list(&mut out, &self.blocks, put_block);
-        let mut packed = zstd::bulk::Compressor::new(LEVEL)?;
-        packed.include_checksum(true)?;
-        packed.compress(&out)
+        frame::pack(&out)
     }
 
     /// Unpacks it.
@@ -246,8 +240,7 @@ impl RunCode {
     /// # Errors
     /// Where it is damaged or of a later addfg.
     pub fn unpack(data: &[u8]) -> Result<RunCode, ChunkError> {
-        let mut bytes = Vec::new();
-        zstd::stream::read::Decoder::new(data)?.take(MOST).read_to_end(&mut bytes)?;
+        let bytes = frame::unpack(data)?;
         let mut from = Section(&bytes);
         match from.number()? {
             VERSION => {}

@@ -3,6 +3,7 @@
 //!
 //! Each part is a zstd frame with a checksum; all numbers are LEB128.
 
+use super::frame;
 use super::numbers::{ChunkError, Section, put, put_list, put_option, unzigzag, zigzag};
 use super::pieces;
 use super::run_events::{event, put_event};
@@ -17,13 +18,9 @@ use crate::analysis::transfer::End;
 use crate::analysis::{Communication, FoldedCall, Late, SavedRegister, Source, StackSide};
 use crate::event::{Event, RegSpan};
 use crate::id::{AccessRef, ActorId, CallId, FunctionId, InstructionId, IntervalId, Seq, ThreadId};
-use std::io::Read;
 
 /// Changes whenever it reads differently.
 const VERSION: u64 = 2;
-const LEVEL: i32 = 3;
-/// No part unpacks to more.
-const MOST: u64 = 1 << 28;
 
 /// What is kept of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +101,7 @@ impl Part {
 
     /// Whether it is of this version.
     pub fn is_read(self, data: &[u8]) -> bool {
-        unpacked(data).is_ok_and(|bytes| begin(&mut Section(&bytes)).is_ok())
+        frame::unpack(data).is_ok_and(|bytes| begin(&mut Section(&bytes)).is_ok())
     }
 }
 
@@ -133,18 +130,6 @@ pub struct Meets {
     pub processes: u32,
     /// Of what is allocated in it: the last step before, address, bytes.
     pub allocated: Vec<(u64, u64, u64)>,
-}
-
-fn packed(out: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut packed = zstd::bulk::Compressor::new(LEVEL)?;
-    packed.include_checksum(true)?;
-    packed.compress(out)
-}
-
-fn unpacked(data: &[u8]) -> Result<Vec<u8>, ChunkError> {
-    let mut bytes = Vec::new();
-    zstd::stream::read::Decoder::new(data)?.take(MOST).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn begin(from: &mut Section) -> Result<(), ChunkError> {
@@ -354,7 +339,7 @@ pub fn pack_events(events: &[(u64, Event)]) -> std::io::Result<Vec<u8>> {
         last = *seq;
         put_event(out, event);
     });
-    packed(out)
+    frame::pack(out)
 }
 
 /// Unpacks them.
@@ -362,7 +347,7 @@ pub fn pack_events(events: &[(u64, Event)]) -> std::io::Result<Vec<u8>> {
 /// # Errors
 /// Where they are damaged or of a later addfg.
 pub fn unpack_events(data: &[u8]) -> Result<Vec<(u64, Event)>, ChunkError> {
-    let bytes = unpacked(data)?;
+    let bytes = frame::unpack(data)?;
     let from = &mut Section(&bytes);
     begin(from)?;
     let mut last = 0u64;
@@ -400,7 +385,7 @@ pub fn pack_state(state: &State) -> std::io::Result<Vec<u8>> {
         cells.put(out, cell);
     });
     put_list(out, &state.threads, put_thread);
-    packed(out)
+    frame::pack(out)
 }
 
 /// Unpacks a state.
@@ -408,7 +393,7 @@ pub fn pack_state(state: &State) -> std::io::Result<Vec<u8>> {
 /// # Errors
 /// Where it is damaged or of a later addfg.
 pub fn unpack_state(data: &[u8]) -> Result<State, ChunkError> {
-    let bytes = unpacked(data)?;
+    let bytes = frame::unpack(data)?;
     let from = &mut Section(&bytes);
     begin(from)?;
     let (calls, intervals, kernel_writes) = (from.id()?, from.id()?, from.number()?);
@@ -604,7 +589,7 @@ impl Ended {
         put_list(out, &self.saves, put_saved_register);
         put_list(out, &self.folded, put_folded);
         put_list(out, &self.late, put_late);
-        packed(out)
+        frame::pack(out)
     }
 
     /// Unpacks them.
@@ -612,7 +597,7 @@ impl Ended {
     /// # Errors
     /// Where they are damaged or of a later addfg.
     pub fn unpack(data: &[u8]) -> Result<Ended, ChunkError> {
-        let bytes = unpacked(data)?;
+        let bytes = frame::unpack(data)?;
         let from = &mut Section(&bytes);
         begin(from)?;
         Ok(Ended {
@@ -661,7 +646,7 @@ impl Meets {
             put(out, *bytes);
             last = (*seq, *address);
         });
-        packed(out)
+        frame::pack(out)
     }
 
     /// Unpacks it.
@@ -669,7 +654,7 @@ impl Meets {
     /// # Errors
     /// Where it is damaged or of a later addfg.
     pub fn unpack(data: &[u8]) -> Result<Meets, ChunkError> {
-        let bytes = unpacked(data)?;
+        let bytes = frame::unpack(data)?;
         let from = &mut Section(&bytes);
         begin(from)?;
         let (runs, reads) = (functions(from)?, functions(from)?);
