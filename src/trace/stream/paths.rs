@@ -367,27 +367,14 @@ impl Decoder {
             false => self.place(id, before, &mut out.addresses),
         };
         let path = &self.paths[id as usize];
-        let thread = self.events.thread();
-        match *path.straight {
-            // Most: to copy a list of any length costs more.
-            [block] if split.is_none() => {
-                out.block.push(block);
-                out.thread.push(thread);
-            }
-            [first, second] if split.is_none() => {
-                out.block.extend([first, second]);
-                out.thread.extend([thread, thread]);
-            }
-            [_, ..] if split.is_none() => {
-                out.block.extend_from_slice(&path.straight);
-                out.thread.resize(out.block.len(), thread);
-            }
-            _ => {
-                let blocks = self.first_or_optional(id, split, out);
-                out.block.extend_from_slice(&blocks);
-                out.thread.resize(out.block.len(), thread);
-            }
+        let before = out.block.len();
+        if split.is_some() || path.straight.is_empty() {
+            let blocks = self.first_or_optional(id, split, out);
+            out.block.extend_from_slice(&blocks);
+        } else {
+            out.block.extend_from_slice(&path.straight);
         }
+        out.thread.resize(out.thread.len() + out.block.len() - before, self.events.thread());
         if self.converted {
             let path = &self.paths[id as usize];
             let register_values = self.blocks[path.block].note.register_values as usize;
