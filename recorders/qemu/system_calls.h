@@ -78,6 +78,8 @@ typedef struct {
     addfg_u32 head_count;
     /* Its arguments in memory, and their bytes. */
     addfg_u64 lists[2];
+    /* A page that `madvise` is to take back, if there is one (files.h). */
+    addfg_u64 taken_back;
     /* Once it has returned. */
     addfg_u64 result;
 } OpenCall;
@@ -750,6 +752,9 @@ static void call_begins(OpenCall *c)
         event(ADDFG_PROBLEM, &warning, 1, "the program's memory was not found in QEMU's: texts, lists and lengths that system calls use are not known");
     }
     c->returns_later = true;
+    /* Out of a pipe, into memory. */
+    bool out = is_named(c->rule, "vmsplice") && (fcntl((int)c->argument[0], F_GETFL) & O_ACCMODE) == O_RDONLY;
+    if (out) c->rule = rule_named("readv");
     keep_arguments(c);
     if (c->rule && strstr(c->rule->rule, "1=n2")) keep_heads(c, c->argument[1], (addfg_u32)c->argument[2]);
     tell_range(c, false, c->lists[0], c->lists[1], true);

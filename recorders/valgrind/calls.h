@@ -164,7 +164,11 @@ static void kernel_reads_text(CorePart part, ThreadId tid, const HChar *what, Ad
     Call *c = call_of(tid);
     if (part != Vg_CoreSysCall || !c->open) return;
     SizeT size = 0;
-    while (VG_(am_is_valid_for_client)(a + size, 1, VKI_PROT_READ) && ((const HChar *)a)[size]) size++;
+    Bool there = readable(a, 1);
+    while (there && ((const HChar *)a)[size]) {
+        size++;
+        if ((a + size) % VKI_PAGE_SIZE == 0) there = readable(a + size, 1);
+    }
     add_range(&c->texts, a, size + 1);
 }
 
@@ -191,8 +195,6 @@ static void kernel_writes(CorePart part, ThreadId tid, Addr a, SizeT size)
 }
 
 /* ---- where the data is ---- */
-
-static Bool readable(Addr a, SizeT size) { return VG_(am_is_valid_for_client)(a, size, VKI_PROT_READ); }
 
 /* The system takes no more at once. */
 #define MOST_PARTS 1024
@@ -335,7 +337,11 @@ static void find_file(const Call *c, UWord result)
     ULong position = position_of(c);
     if (copies && position != ~0ULL) position -= result;
     /* preadv2 and pwritev2 with -1: as without a position. */
-    to_file = is_memory(fd, position, result, &file_key, &file_at);
+    UWord flags = 0;
+#ifdef __NR_pwritev2
+    if (c->number == __NR_pwritev2) flags = c->argument[5];
+#endif
+    to_file = is_memory(fd, position, result, flags, &file_key, &file_at);
     if (!to_file || !copies) return;
     EVENT(ADDFG_FILE_WRITE, file_key.device, file_key.number, file_at, result, 0);
     sums_file_write(file_key, file_at, result, 0);
@@ -589,8 +595,10 @@ static void post_syscall(ThreadId tid, UInt number, UWord *args, UInt n, SysRes 
     if (!error && number == __NR_set_tid_address) thread_of[tid].cleared = args[0];
     if (!error && number == __NR_set_robust_list) thread_of[tid].robust = args[0];
     /* Of a range with holes all that is there is taken back. */
-    Bool holes = error && number == __NR_madvise && sr_Err(result) == VKI_ENOMEM;
-    if (!error || holes) memory_call(number, args, error ? 0 : sr_Res(result));
+    UWord why = error ? sr_Err(result) : 0;
+    Bool removes = args[2] == 9 /* MADV_REMOVE */ && (why == VKI_EINVAL || why == VKI_EACCES);
+    Bool some = number == __NR_madvise && (why == VKI_ENOMEM || removes);
+    if (!error || some) memory_call(number, args, error ? why : sr_Res(result));
     if (c->open) tell_call(c, error, error ? sr_Err(result) : sr_Res(result));
     /* What the kernel does when a thread has ended is of its `exit`. */
     if (number == __NR_exit) return;

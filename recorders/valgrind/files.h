@@ -57,6 +57,22 @@ static void cut_mappings(Addr start, Addr end)
     }
 }
 
+/* Whether the program's memory can be read: behind the end of a mapped file, and of shared memory that has grown, nothing is, though
+ * it is mapped. The kernel says so of a byte of each page. */
+static Bool readable(Addr a, SizeT size)
+{
+    Bool may_end = False;
+    if (!VG_(am_is_valid_for_client)(a, size, VKI_PROT_READ)) return False;
+    for (UInt i = 0; i < mapping_count && !may_end; i++) may_end = mappings[i].start < a + size && mappings[i].end > a;
+    for (Addr at = a; may_end && at < a + size; at = (at | (VKI_PAGE_SIZE - 1)) + 1) {
+        UChar byte;
+        struct vki_iovec to = { &byte, 1 }, from = { (void *)at, 1 };
+        SysRes read = VG_(do_syscall)(__NR_process_vm_readv, VG_(getpid)(), (UWord)&to, 1, (UWord)&from, 1, 0, 0, 0);
+        if (sr_isError(read) && sr_Err(read) == VKI_EFAULT) return False;
+    }
+    return True;
+}
+
 /* Memory that may change by a store at another address, or by a write to its file. */
 static Bool is_shared_memory(Addr address)
 {
@@ -114,14 +130,14 @@ static void fresh(Addr start, Addr end)
     check_mapped(start, end - start);
 }
 
-/* Bytes of a file from an offset up to another are gone. Pages that a private mapping has of them go, too;
- * the rest of its first page stays. */
-static void file_lost(FileKey key, ULong from, ULong to)
+/* Bytes of a file from an offset up to another are gone. `private`: with what a private mapping has of its own of whole
+ * pages. */
+static void file_lost(FileKey key, ULong from, ULong to, Bool private)
 {
     for (UInt i = 0; i < mapping_count; i++) {
         const Mapping *m = mappings + i;
         ULong end = m->offset + (m->end - m->start), first = from;
-        if (!same_file(m->key, key)) continue;
+        if (!same_file(m->key, key) || (!m->shared && !private)) continue;
         if (!m->shared) first = VG_PGROUNDUP(from);
         if (first < m->offset) first = m->offset;
         if (end > to) end = to;
@@ -161,12 +177,20 @@ static void remap_call(const UWord *args, Addr to)
     cut_mappings(to, to + now);
 }
 
-/* What `madvise` takes back: all of anonymous memory, what a private mapping has of its own. */
-static void advise_call(Addr start, SizeT length, UWord advice)
+/* What `madvise` takes back: all of anonymous memory, what a private mapping has of its own. `error`: it ended with that; what
+ * stands before had been done. */
+static void advise_call(Addr start, SizeT length, UWord advice, UWord error)
 {
     enum { DONTNEED = 4, FREE = 8, REMOVE = 9, DONTNEED_LOCKED = 24 };
     if (advice != DONTNEED && advice != FREE && advice != REMOVE && advice != DONTNEED_LOCKED) return;
     Addr end = start + VG_PGROUNDUP(length);
+    /* Where something is that is not shared and writable, it goes no further. */
+    if (error && error != VKI_ENOMEM) {
+        Addr at = start;
+        while (at < end && (is_shared_memory(at) ? VG_(am_is_valid_for_client)(at, 1, VKI_PROT_WRITE)
+                                                 : !VG_(am_is_valid_for_client)(at, 1, VKI_PROT_NONE))) at += VKI_PAGE_SIZE;
+        end = at;
+    }
     /* The kernel may take back pages that are free whenever it likes. It is done now: what is read later is what
      * the recording says. */
     if (advice == FREE) VG_(do_syscall)(__NR_madvise, start, end - start, DONTNEED, 0, 0, 0, 0, 0);
@@ -187,21 +211,22 @@ static void advise_call(Addr start, SizeT length, UWord advice)
     }
 }
 
-/* `fallocate`: holes and zeros. */
+/* `fallocate`: holes and zeros. What a private mapping has of its own stays, unless pages behind it get another place. */
 static void allocate_call(Int fd, UWord mode, ULong offset, ULong length)
 {
     enum { PUNCH_HOLE = 2, COLLAPSE = 8, ZERO = 16, INSERT = 32 };
     FileKey key;
     ULong size;
     if (!(mode & (PUNCH_HOLE | COLLAPSE | ZERO | INSERT)) || !key_of_descriptor(fd, &key, &size)) return;
-    file_lost(key, offset, mode & (COLLAPSE | INSERT) ? ~0ULL : offset + length);
+    Bool shifts = (mode & (COLLAPSE | INSERT)) != 0;
+    file_lost(key, offset, shifts ? ~0ULL : offset + length, shifts);
 }
 
 static void truncate_call(Int fd)
 {
     FileKey key;
     ULong size;
-    if (mapping_count && key_of_descriptor(fd, &key, &size)) file_lost(key, size, ~0ULL);
+    if (mapping_count && key_of_descriptor(fd, &key, &size)) file_lost(key, size, ~0ULL, True);
 }
 
 static void truncate_path(Addr path)
@@ -209,7 +234,7 @@ static void truncate_path(Addr path)
     struct vg_stat stat;
     if (!mapping_count || sr_isError(VG_(stat)((const HChar *)path, &stat))) return;
     FileKey key = { stat.dev, stat.ino };
-    file_lost(key, stat.size, ~0ULL);
+    file_lost(key, stat.size, ~0ULL, True);
 }
 
 static void segment_call(UWord id, Addr start)
@@ -220,7 +245,7 @@ static void segment_call(UWord id, Addr start)
     file_mapped(m);
 }
 
-/* Memory that a system call that has succeeded gave, took back, or gave again. */
+/* Memory that a system call gave, took back, or gave again. `result`: of one that has failed, its error. */
 static void memory_call(UInt number, const UWord *args, UWord result)
 {
     switch (number) {
@@ -237,7 +262,7 @@ static void memory_call(UInt number, const UWord *args, UWord result)
     case __NR_mremap:
         return remap_call(args, result);
     case __NR_madvise:
-        return advise_call(args[0], args[1], args[2]);
+        return advise_call(args[0], args[1], args[2], result);
     case __NR_ftruncate:
 #ifdef __NR_ftruncate64
     case __NR_ftruncate64:
@@ -277,19 +302,21 @@ static void memory_call(UInt number, const UWord *args, UWord result)
 
 /* ---- what is written to a file that is memory, too ---- */
 
-/* Where in a file what a call has just written there begins; `position`: what the call says, ~0 if nothing. */
-static ULong written_at(Int fd, ULong size, ULong position, ULong bytes)
+/* Where in a file what a call has just written there begins; `position`: what the call says, ~0 if nothing; `flags`: of pwritev2. */
+static ULong written_at(Int fd, ULong size, ULong position, ULong bytes, UWord flags)
 {
-    if (VG_(fcntl)(fd, VKI_F_GETFL, 0) & VKI_O_APPEND) return size - bytes;
+    enum { APPEND = 0x10, NOAPPEND = 0x20 };
+    Bool appends = (VG_(fcntl)(fd, VKI_F_GETFL, 0) & VKI_O_APPEND) && !(flags & NOAPPEND);
+    if (appends || flags & APPEND) return size - bytes;
     if (position != ~0ULL) return position;
     return (ULong)VG_(lseek)(fd, 0, VKI_SEEK_CUR) - bytes;
 }
 
 /* Whether what is written to a descriptor is memory; where, if so. */
-static Bool is_memory(Int fd, ULong position, ULong bytes, FileKey *key, ULong *offset)
+static Bool is_memory(Int fd, ULong position, ULong bytes, UWord flags, FileKey *key, ULong *offset)
 {
     ULong size;
     if (!shared_key_count || !bytes || !key_of_descriptor(fd, key, &size) || !is_shared_file(*key)) return False;
-    *offset = written_at(fd, size, position, bytes);
+    *offset = written_at(fd, size, position, bytes, flags);
     return True;
 }

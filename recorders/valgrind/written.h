@@ -85,6 +85,7 @@ static void note_kept(Call *c)
         if (k->at < 4096 || makes_memory(c->number)) continue;
         UInt size = KEPT_BYTES;
         while (size && !VG_(am_is_valid_for_client)(k->at, size, VKI_PROT_READ | VKI_PROT_WRITE)) size /= 2;
+        while (size && !readable(k->at, size)) size /= 2;
         k->size = size;
         VG_(memcpy)(k->bytes, (const void *)k->at, size);
     }
@@ -571,7 +572,7 @@ static void tell_changed(const Call *c)
     if (c->turn != turns) return;
     for (UInt i = 0; i < KEPT_ARGUMENTS; i++) {
         const Kept *k = c->kept + i;
-        if (k->size && !VG_(am_is_valid_for_client)(k->at, k->size, VKI_PROT_READ)) continue;
+        if (k->size && !readable(k->at, k->size)) continue;
         const UChar *now = (const UChar *)k->at;
         for (UInt from = 0; from < k->size;) {
             UInt to = from;

@@ -1,7 +1,9 @@
 //! The recorder for valgrind tells what a program says that it did: tests/programs/told.c, event by event. The header that
 //! it writes streams with packs what tests/programs/packed.c says.
 
-use crate::common::{Scratch, have, repository, said, seeds, utf8};
+use crate::common::{self, Scratch, have, repository, said, seeds, utf8};
+use crate::emulators::takes_plugins;
+use crate::plugin::plugin;
 use crate::stream::{compile, recorder, second_reader};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -136,8 +138,23 @@ fn what_a_program_says_it_does() {
     assert_eq!(header[8..16], [1, 0, 62, 0, 64, 1, 0, 0]);
 }
 
+/// What a model of pages says of the events of a run of tests/programs/mappings.c, which said `files`.
+fn agrees_with_the_model(scratch: &Scratch, files: &[u8], kernel: &str, stream: &Path, of: &str) {
+    let files = scratch.write("names", files);
+    let Some(events) = second_reader(stream) else { return };
+    let events = scratch.write("events", events.join("\n"));
+    let mut model = Command::new("python3");
+    model.arg(repository("tests/programs/mappings.py")).arg(&files).arg(kernel);
+    let events = std::fs::File::open(events).expect("events");
+    let output = model.stdin(events).output().expect("python3");
+    assert!(output.status.success(), "{of}: {}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let counts: Vec<u32> = text.split_whitespace().map(|n| n.parse().expect("n")).collect();
+    assert!(counts.len() == 5 && counts.iter().all(|n| *n > 20), "{of}: {counts:?}");
+}
+
 /// Files that are mapped, moved, cut and written to at random: what is told of them is what a model of pages says
-/// (`tests/programs/mappings.py`).
+/// (`tests/programs/mappings.py`), and what the program finds there.
 #[test]
 fn what_becomes_of_files_in_memory() {
     let scratch = Scratch::new("told-mappings");
@@ -151,17 +168,42 @@ fn what_becomes_of_files_in_memory() {
         let output =
             run(&recorder, &[&to], &[utf8(&program), utf8(&folder), &(seed + 1).to_string()]);
         assert!(output.status.success(), "{}", said(&output));
-        let files = scratch.write("names", &output.stdout);
-        let Some(events) = second_reader(&stream) else { return };
-        let events = scratch.write("events", events.join("\n"));
-        let mut model = Command::new("python3");
-        model.arg(repository("tests/programs/mappings.py")).arg(&files);
-        let events = std::fs::File::open(events).expect("events");
-        let output = model.stdin(events).output().expect("python3");
-        assert!(output.status.success(), "seed {seed}: {}", said(&output));
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let counts: Vec<u32> = text.split_whitespace().map(|n| n.parse().expect("n")).collect();
-        assert!(counts.iter().all(|n| *n > 20), "seed {seed}: {counts:?}");
+        let of = format!("seed {seed}");
+        agrees_with_the_model(&scratch, &output.stdout, "linux", &stream, &of);
+    }
+}
+
+/// Under QEMU, too, on each instruction set.
+#[test]
+fn what_becomes_of_files_in_memory_under_qemu() {
+    let scratch = Scratch::new("told-mappings-qemu");
+    let Some(plugin) = plugin() else { return };
+    for (compiler, emulator) in [
+        ("gcc", "qemu-x86_64"),
+        ("i686-linux-gnu-gcc", "qemu-i386"),
+        ("arm-linux-gnueabi-gcc", "qemu-arm"),
+        ("aarch64-linux-gnu-gcc", "qemu-aarch64"),
+        ("riscv64-linux-gnu-gcc", "qemu-riscv64"),
+    ] {
+        let (program, folder, stream) =
+            (scratch.path("mappings"), scratch.path(emulator), scratch.path("a.stream"));
+        let flags = ["-O1", "-g", "-w", "-static", "-D_FILE_OFFSET_BITS=64"];
+        if !have(emulator)
+            || !takes_plugins(emulator)
+            || !common::compile(compiler, "mappings.c", &flags, &program)
+        {
+            continue;
+        }
+        std::fs::create_dir(&folder).expect("a folder");
+        let option = format!("{},stream={}", utf8(&plugin), utf8(&stream));
+        for seed in seeds(2) {
+            let mut qemu = Command::new(emulator);
+            qemu.args(["-plugin", &option]).args([&program, &folder]).arg((seed + 1).to_string());
+            let output = qemu.output().expect("QEMU runs");
+            assert!(output.status.success(), "{emulator}: {}", said(&output));
+            let of = format!("{emulator}, seed {seed}");
+            agrees_with_the_model(&scratch, &output.stdout, "qemu", &stream, &of);
+        }
     }
 }
 
