@@ -20,7 +20,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +67,7 @@ typedef struct {
 #define NO_PART 0x7f
 
 /* A translated block. It lives as long as the plugin: QEMU does not tell when it drops one. */
-typedef struct {
+typedef struct Block {
     addfg_u32 instructions, shapes, room;
     /* Its last instruction may be none: x86's reaches into the next page, and QEMU begins a block
      * of its own with it, but lists what it had read. */
@@ -73,6 +75,11 @@ typedef struct {
     Shape *shape;
     addfg_u64 *address;
     addfg_u8 *size, *bytes, *part;
+    /* Of an instruction of x86 that repeats itself: accesses of one time. What is from it on is a block, too. */
+    addfg_u8 *each;
+    struct Block **rest;
+    /* Instructions with an operand in memory of which QEMU may tell nothing. */
+    bool *helped;
 } Block;
 
 static addfg_stream stream;
@@ -123,33 +130,94 @@ static _Atomic addfg_u64 progress;
 /* The thread whose turn it is writes into the stream, and may wait for the disk. */
 static _Atomic bool writing;
 
-/* Writes some of it. Where nobody reads the pipe any more that is an error, not the end of the program: its signal is kept from it. */
-static ssize_t write_some(const void *bytes, addfg_u32 length)
+/* ---- the stream's file ---- */
+
+/* A thread of our own writes the stream. It has its descriptors for itself: those of the program are its own business, which may
+ * close all that are open and get a number again for a file of its own. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    const addfg_u8 *bytes; /* what is to be written */
+    addfg_u32 length;
+    const char *text; /* what is to be said on standard error */
+    bool busy, failed, ready;
+} writer = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, NULL, false, false, false };
+
+static bool write_to(int fd, const addfg_u8 *p, size_t length)
 {
-    sigset_t pipe, before;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe, &before);
-    ssize_t n = write(stream_fd, bytes, length);
-    int error = errno;
-    /* It comes with a part that was still written, too. */
-    if (n != (ssize_t)length) sigtimedwait(&pipe, NULL, &(struct timespec){0});
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = error;
-    return n;
+    while (length) {
+        ssize_t n = write(fd, p, length);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        p += n;
+        length -= (size_t)n;
+    }
+    return true;
 }
 
-static int write_all(void *context, const void *bytes, addfg_u32 length)
+static void *write_stream(void *nothing)
 {
-    const char *p = bytes;
-    while (length) {
-        ssize_t n = write_some(p, length);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return 1;
-        p += n;
-        length -= (addfg_u32)n;
+    /* Standard error, and the stream; no other file or pipe is to stay open for its sake. */
+    bool own = !unshare(CLONE_FILES);
+    if (own && stream_fd != 3) own = dup3(stream_fd, 3, O_CLOEXEC) == 3;
+    close(0);
+    close(1);
+    if (own && syscall(SYS_close_range, 4, ~0u, 0))
+        for (int fd = 4; fd < 1024; fd++) close(fd);
+    pthread_mutex_lock(&writer.lock);
+    writer.failed = !own;
+    writer.ready = true;
+    for (;;) {
+        pthread_cond_broadcast(&writer.changed);
+        while (!writer.busy) pthread_cond_wait(&writer.changed, &writer.lock);
+        writer.failed = !write_to(3, writer.bytes, writer.length);
+        if (writer.text) write_to(2, (const addfg_u8 *)writer.text, strlen(writer.text));
+        writer.busy = false;
     }
-    return 0;
+    return NULL;
+}
+
+/* False: there is no such thread. */
+static bool begin_writer(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    /* Signals are for the program's threads; that of a pipe that nobody reads any more is an error here. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool begun = !pthread_create(&thread, NULL, write_stream, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_mutex_lock(&writer.lock);
+    while (begun && !writer.ready) pthread_cond_wait(&writer.changed, &writer.lock);
+    begun = begun && !writer.failed;
+    pthread_mutex_unlock(&writer.lock);
+    return begun;
+}
+
+static bool have_written(const void *bytes, addfg_u32 length, const char *text)
+{
+    pthread_mutex_lock(&writer.lock);
+    writer.bytes = bytes;
+    writer.length = length;
+    writer.text = text;
+    writer.busy = true;
+    pthread_cond_broadcast(&writer.changed);
+    while (writer.busy) pthread_cond_wait(&writer.changed, &writer.lock);
+    bool failed = writer.failed;
+    pthread_mutex_unlock(&writer.lock);
+    return !failed;
+}
+
+static int write_all(void *context, const void *bytes, addfg_u32 length) { return !have_written(bytes, length, NULL); }
+
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+    char text[512];
+    va_list more;
+    va_start(more, format);
+    vsnprintf(text, sizeof text, format, more);
+    va_end(more);
+    have_written(NULL, 0, text);
 }
 
 static void pack(void)
@@ -159,13 +227,19 @@ static void pack(void)
     cursor = buffer;
     writing = false;
     if (stream.failed && recording) {
-        fprintf(stderr, "addfg: the stream cannot be written any more: the recording ends here\n");
+        say("addfg: the stream cannot be written any more: the recording ends here\n");
         recording = false;
     }
 }
 
+/* check.h. */
+static bool checking;
+static void check_event(addfg_u32 what, const addfg_u64 *values);
+static void check_access(addfg_u64 address, unsigned bytes, bool store, addfg_u64 instruction);
+
 static void event(addfg_u32 what, const addfg_u64 *values, unsigned count, const char *text)
 {
+    if (checking) check_event(what, values);
     addfg_u32 length = text ? (addfg_u32)strnlen(text, 4096) : 0;
     if (cursor > buffer + BUFFER) pack();
     addfg_u8 *head = cursor, *o = cursor + 8;
@@ -304,9 +378,32 @@ static void tell_log(addfg_u32 vcpu)
 
 /* ---- runs ---- */
 
+/* An instruction was found of whose operand QEMU told nothing. */
+static bool untold;
+
+static void look_for_untold(const Block *b, addfg_u32 instructions)
+{
+    for (addfg_u32 i = 0; b->helped && i < instructions; i++) {
+        addfg_u32 k = 0;
+        while (k < made && kind[k] >> 8 != i) k++;
+        untold |= b->helped[i] && k == made;
+    }
+}
+
+static void say_untold(void)
+{
+    static bool said;
+    addfg_u64 warning = 1;
+    untold = false;
+    if (said) return;
+    said = true;
+    event(ADDFG_PROBLEM, &warning, 1, "instructions that store or load the processor's state, or numbers of 80 bits (xsave, fxsave, fstpt and the like): this QEMU (9.1 and later) does not tell where, and their bytes have the writer of before");
+}
+
 static addfg_u32 new_shape(Block *b, addfg_u32 instructions)
 {
     writing = true;
+    look_for_untold(b, instructions);
     addfg_access *access = malloc((made + 1) * sizeof *access);
     addfg_u32 count = 0, fields = made;
     for (addfg_u32 i = 0; i < made; i++) {
@@ -329,13 +426,12 @@ static addfg_u32 new_shape(Block *b, addfg_u32 instructions)
     return s->path;
 }
 
-/* The block that was running has ended. */
-static void end_run(void)
+/* What was running has ended behind its first `n` instructions. */
+static void end_run_behind(addfg_u32 n)
 {
     Block *b = running;
-    if (!b) return;
     running = NULL;
-    addfg_u32 i = 0, path, n = b->instructions;
+    addfg_u32 i = 0, path;
     if (counts) {
         addfg_u64 ran = begun(running_on) - counted_before;
         if (ran < n) n = (addfg_u32)ran;
@@ -362,6 +458,12 @@ static void end_run(void)
     cursor += 4 + 8 * (size_t)made;
     made = 0;
     if (cursor > buffer + BUFFER) pack();
+}
+
+/* The block that was running has ended. */
+static void end_run(void)
+{
+    if (running) end_run_behind(running->instructions);
 }
 
 /* ---- turns ---- */
@@ -459,6 +561,7 @@ void addfg_on_block(unsigned vcpu, void *data, const void *state)
     atomic_store_explicit(&progress, progress + 1, memory_order_relaxed);
     if (log_fd >= 0 && (!log_window || log_at == WINDOW || log_window[log_at])) tell_log(vcpu);
     tell_if_signal(((Block *)data)->address[0], state);
+    if (untold) say_untold();
     running = data;
     running_on = vcpu;
     again = false;
@@ -518,14 +621,40 @@ static void add_access(addfg_u32 what, addfg_u64 address)
     memcpy(field, &address, 8);
 }
 
+/* An instruction that repeats itself begins anew with each time, as if it had branched to itself: from version 9.2 on QEMU goes
+ * round within its block. */
+static void begin_next_time(addfg_u32 i)
+{
+    Block *b = running, *rest = b->rest[i];
+    addfg_u32 of_this = 0;
+    while (of_this < made && kind[made - 1 - of_this] >> 8 == i) of_this++;
+    if (of_this < b->each[i]) return;
+    if (!rest) {
+        size_t before = 0;
+        for (addfg_u32 k = 0; k < i; k++) before += b->size[k];
+        rest = b->rest[i] = calloc(1, sizeof *rest);
+        *rest = (Block){ .instructions = b->instructions - i, .cut = b->cut && i + 1 < b->instructions, .address = b->address + i, .size = b->size + i,
+            .bytes = b->bytes + before, .part = b->part + i, .each = b->each + i, .helped = b->helped ? b->helped + i : NULL, .rest = calloc(b->instructions - i, sizeof *rest->rest) };
+        if (!i) rest->rest[0] = rest;
+    }
+    end_run_behind(i + 1);
+    running = rest;
+    if (counts) counted_before = begun(running_on) - 1;
+}
+
 static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
     if (owner != vcpu || !running) return;
     const addfg_u64 *of = data;
     size_t i = ((uintptr_t)of - (uintptr_t)running->address) / sizeof *of;
     if (i >= running->instructions && (i = begin_again(*of)) >= running->instructions) return;
+    if (running->each && running->each[i]) {
+        begin_next_time((addfg_u32)i);
+        i = (size_t)(of - running->address);
+    }
     if (!user_mode) look_for_device(info, address);
     addfg_u32 size = qemu_plugin_mem_size_shift(info), part = running->part[i];
+    if (checking) check_access(address, 1u << size, qemu_plugin_mem_is_store(info), running->address[i]);
     addfg_u32 what = (addfg_u32)i << 8 | (addfg_u32)qemu_plugin_mem_is_store(info) << 7;
     if (size == part + 1) {
         add_access(what | part, address);
@@ -656,6 +785,52 @@ static addfg_u8 part_of(const addfg_u8 *code, addfg_u8 size, bool thumb)
     return word >> 30 == 2 || (word >> 30 == 1 && store) ? 3 : 2;
 }
 
+/* Bytes of prefixes of an instruction of x86; `of_size`: one is of those that make it another instruction. */
+static addfg_u8 prefixes(const addfg_u8 *code, addfg_u8 size, bool *of_size, bool *repeats)
+{
+    addfg_u8 i = 0;
+    *of_size = *repeats = false;
+    for (; i + 1 < size; i++) {
+        addfg_u8 c = code[i];
+        if (c == 0xf2 || c == 0xf3) *repeats = true;
+        else if (c == 0x66) *of_size = true;
+        else if (c != 0x67 && c != 0x26 && c != 0x2e && c != 0x36 && c != 0x3e && c != 0x64 && c != 0x65 && (bits32 || c >> 4 != 4)) break;
+    }
+    return i;
+}
+
+/* Whether it stores or loads what from version 9.1 on QEMU does without a word: the processor's state, numbers of 80 bits. */
+static bool may_be_untold(const addfg_u8 *code, addfg_u8 size)
+{
+    bool of_size, repeats;
+    addfg_u8 i = prefixes(code, size, &of_size, &repeats), what = code[i];
+    bool two = what == 0x0f && i + 2 < size;
+    if (two) what = code[++i];
+    if (i + 1 >= size || code[i + 1] >> 6 == 3) return false;
+    unsigned of = code[i + 1] >> 3 & 7;
+    if (two) return !of_size && !repeats && (what == 0xae ? of < 2 || (of > 3 && of < 7) : what == 0xc7 && of > 2 && of < 6);
+    switch (what) {
+    case 0xd9: /* fldenv, fnstenv */
+    case 0xdd: /* frstor, fnsave */
+    case 0xdf: /* fbld, fbstp */
+        return of == 4 || of == 6;
+    case 0xdb: /* fld, fstp of 80 bits */
+        return of == 5 || of == 7;
+    default:
+        return false;
+    }
+}
+
+/* How many accesses each time has of an instruction of x86 that repeats itself; 0: it is none. */
+static addfg_u8 repeated(const addfg_u8 *code, addfg_u8 size)
+{
+    bool of_size, repeats;
+    addfg_u8 i = prefixes(code, size, &of_size, &repeats);
+    addfg_u8 what = code[i] & 0xfe;
+    if (!repeats || i + 1 < size) return 0;
+    return what == 0xa4 || what == 0xa6 ? 2 : what == 0xaa || what == 0xac || what == 0xae || what == 0x6c || what == 0x6e ? 1 : 0;
+}
+
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     if (!recording) return;
@@ -688,6 +863,18 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     if (thumb) take_as_thumb(b);
     o = b->bytes;
     for (size_t i = 0; i < count; o += b->size[i++]) b->part[i] = part_of(o, b->size[i], thumb);
+    o = b->bytes;
+    for (size_t i = 0; merges && i < count; o += b->size[i++]) {
+        addfg_u8 each = repeated(o, b->size[i]);
+        if (each && !b->each) {
+            b->each = calloc(count, 1);
+            b->rest = calloc(count, sizeof *b->rest);
+        }
+        if (each) b->each[i] = each;
+        bool helped = may_be_untold(o, b->size[i]);
+        if (helped && !b->helped) b->helped = calloc(count, sizeof *b->helped);
+        if (helped) b->helped[i] = true;
+    }
     addfg_u64 last = b->address[count - 1];
     b->cut = merges && count > 1 && (last ^ (last + 15)) >> 12;
     bool reads = m_profile && value_of;
@@ -796,6 +983,7 @@ static void tell_maps(void)
 }
 
 #include "system_calls.h"
+#include "check.h"
 #include "signals.h"
 
 /* ---- system calls ---- */
@@ -922,10 +1110,12 @@ static void on_end(qemu_plugin_id_t id, void *data)
     pthread_mutex_lock(&lock);
     if (recording) {
         end_run();
+        if (untold) say_untold();
         pack();
         addfg_end(&stream, exit_code);
         recording = false;
-        if (dropped) fprintf(stderr, "addfg: %u accesses of blocks with more than %d were left out\n", dropped, ACCESSES);
+        check_end();
+        if (dropped) say("addfg: %u accesses of blocks with more than %d were left out\n", dropped, ACCESSES);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -973,8 +1163,10 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, i
             name = argv[i] + 7;
         } else if (!strncmp(argv[i], "log=", 4)) {
             log_fd = atoi(argv[i] + 4);
+        } else if (!strcmp(argv[i], "check=yes")) {
+            checking = true;
         } else {
-            fprintf(stderr, "addfg: unknown argument %s (there are stream=FILE and log=DESCRIPTOR)\n", argv[i]);
+            fprintf(stderr, "addfg: unknown argument %s (there are stream=FILE, log=DESCRIPTOR and check=yes)\n", argv[i]);
             return 1;
         }
     }
@@ -989,6 +1181,14 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, i
         fprintf(stderr, "addfg: cannot write %s: %s\n", name, strerror(errno));
         return 1;
     }
+    if (!begin_writer()) {
+        fprintf(stderr, "addfg: no thread can be had that writes %s\n", name);
+        return 1;
+    }
+    /* The program has no descriptors but its own. */
+    int inherited = strncmp(name, "/dev/fd/", 8) ? -1 : atoi(name + 8);
+    if (inherited > 2) close(inherited);
+    close(stream_fd);
     bits32 = targets[i].bits == 32;
     merges = targets[i].machine == EM_X86_64 || targets[i].machine == EM_386;
     arm = targets[i].machine == EM_ARM;

@@ -62,6 +62,13 @@ static const Mapping *mapping_at(addfg_u64 address)
     return NULL;
 }
 
+/* Memory that may change by a store at another address, or by a write to its file. */
+static bool is_shared_memory(addfg_u64 address)
+{
+    const Mapping *m = mapping_at(address);
+    return m && m->shared;
+}
+
 static bool is_shared_file(FileKey key)
 {
     for (unsigned i = 0; i < shared_key_count; i++)
@@ -225,8 +232,7 @@ static addfg_u64 first_present(addfg_u64 at, addfg_u64 end)
         ssize_t bytes = (ssize_t)(count * sizeof *page);
         if (pread(fd, page, (size_t)bytes, (off_t)((guest_base + at) >> 12 << 3)) != bytes) at = end;
         for (; at < end && i < count; i++, at += 4096) {
-            const Mapping *m = page[i] >> 62 ? mapping_at(at) : NULL; /* it is there, or swapped out */
-            if (page[i] >> 62 && !(m && m->shared)) break;
+            if (page[i] >> 62 && !is_shared_memory(at)) break; /* it is there, or swapped out */
         }
         if (i < count) break;
     }
