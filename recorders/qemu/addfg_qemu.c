@@ -113,6 +113,8 @@ typedef struct {
     addfg_u32 number; /* in the stream; 0: it has not begun */
     bool in_call;
     pid_t task;
+    /* Where ARM's kernel is to exchange so many bytes for it. */
+    addfg_u32 helped, helped_bytes;
 } Thread;
 
 #define THREADS 65536
@@ -522,24 +524,35 @@ static void take_turn(addfg_u32 vcpu)
 }
 
 static void tell_if_signal(addfg_u64 address, const void *state);
+static void tell_helper(unsigned vcpu);
 
 #define HIDDEN __attribute__((visibility("hidden")))
 HIDDEN void addfg_on_block(unsigned vcpu, void *data, const void *state);
 HIDDEN void addfg_block_begins(unsigned vcpu, void *data);
 
+HIDDEN void addfg_on_helper(unsigned vcpu, void *data, const void *state);
+HIDDEN void addfg_helper_begins(unsigned vcpu, void *data);
+/* Functions that ARM's kernel has for programs, which exchange a word, or two, where they find another one. */
+#define EXCHANGE 0xffff0fc0
+#define EXCHANGE_64 0xffff0f60
+
 /* While the program's code runs, from which blocks are called, a register of the host has the address of what QEMU knows of the thread:
  * it is the third argument. Elsewhere it is not known. */
 #if defined(__x86_64__)
-__asm__(".text\naddfg_block_begins:\n mov %rbp, %rdx\n jmp addfg_on_block\n");
+__asm__(".text\naddfg_block_begins:\n mov %rbp, %rdx\n jmp addfg_on_block\n"
+        "addfg_helper_begins:\n mov %rbp, %rdx\n jmp addfg_on_helper\n");
 #elif defined(__aarch64__)
-__asm__(".text\naddfg_block_begins:\n mov x2, x19\n b addfg_on_block\n");
+__asm__(".text\naddfg_block_begins:\n mov x2, x19\n b addfg_on_block\n"
+        "addfg_helper_begins:\n mov x2, x19\n b addfg_on_helper\n");
 #else
 void addfg_block_begins(unsigned vcpu, void *data) { addfg_on_block(vcpu, data, NULL); }
+void addfg_helper_begins(unsigned vcpu, void *data) { addfg_on_helper(vcpu, data, NULL); }
 #endif
 
 void addfg_on_block(unsigned vcpu, void *data, const void *state)
 {
     if (!recording || vcpu >= THREADS) return;
+    if (thread[vcpu].helped) tell_helper(vcpu);
     if (owner == vcpu) {
         Block *next = data, *b = running;
         if (b && b->cut && !b->shapes) {
@@ -837,7 +850,10 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     size_t count = qemu_plugin_tb_n_insns(tb), bytes = 0;
     for (size_t i = 0; i < count; i++) bytes += qemu_plugin_insn_size(qemu_plugin_tb_get_insn(tb, i));
     /* Helpers of ARM's kernel have no instructions: QEMU does them itself. */
-    while (count && !qemu_plugin_insn_size(qemu_plugin_tb_get_insn(tb, count - 1))) count--;
+    addfg_u64 first = qemu_plugin_tb_vaddr(tb);
+    if (arm && user_mode && (first == EXCHANGE || first == EXCHANGE_64))
+        qemu_plugin_register_vcpu_tb_exec_cb(tb, addfg_helper_begins, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)first);
+    if (arm && user_mode && first >= 0xffff0000) return;
     if (!count) return;
     Block *b = calloc(1, sizeof *b);
     b->instructions = (addfg_u32)count;
@@ -1031,6 +1047,15 @@ static unsigned calls_known;
 
 static void tell_begun(void) { tell_number(open_call, calls_known); }
 
+/* The process becomes another program, unless the call fails: what was recorded is written before. */
+static void before_exec(addfg_u64 file)
+{
+    char path[4096] = "";
+    guest_read_some(file, path, sizeof path - 1);
+    event(ADDFG_EXEC, NULL, 0, path);
+    pack();
+}
+
 static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3,
                     uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8)
 {
@@ -1055,6 +1080,8 @@ static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t
     call_begins(c);
     c->taken_back = page_to_take_back(c);
     thread[vcpu].in_call = true;
+    if (is_named(c->rule, "execve")) before_exec(c->argument[0]);
+    if (is_named(c->rule, "execveat")) before_exec(c->argument[1]);
     if (is_named(c->rule, "set_tid_address")) note_cleared(gettid(), c->argument[0]);
     if (!is_named(c->rule, "exit")) {
         give_turn(vcpu);
@@ -1064,6 +1091,7 @@ static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t
     addfg_u64 at = take_cleared(open_call, calls_known), end[2] = { 0, 0 };
     if (at) {
         tell_range(c, true, at, 4, true);
+        if (checking) check_forget(at, 4); /* It is cleared later. */
         event(ADDFG_SYSCALL_END, end, 2, NULL);
     }
 }
@@ -1135,6 +1163,45 @@ EXPORTED int kill(pid_t pid, int signal)
 static void tell_if_signal(addfg_u64 address, const void *state)
 {
     if (handler_bits & bit_of(address & ~(addfg_u64)arm) && state && of_state.stack) tell_signal_of(address, state);
+}
+
+/* One of ARM's functions begins, with its arguments in registers: what is looked for, what is put there (or where these stand), where.
+ * It is one step of the thread that has the turn; what it did is told behind it. */
+void addfg_on_helper(unsigned vcpu, void *data, const void *state)
+{
+    bool wide = (uintptr_t)data == EXCHANGE_64;
+    unsigned bytes = wide ? 8 : 4;
+    addfg_u64 warning = 1, found = 0, wanted = 0, values[2] = { 0, bytes };
+    static bool said;
+    if (!recording || vcpu >= THREADS) return;
+    if (owner != vcpu) take_turn(vcpu);
+    end_run();
+    if (!state || !guest_known) {
+        if (!said) event(ADDFG_PROBLEM, &warning, 1, "what ARM's kernel exchanges for the program (kuser_cmpxchg) is not known, and has the writer of before");
+        said = true;
+        return;
+    }
+    addfg_u64 old = in_state(state, 0), at = in_state(state, 8);
+    for (unsigned i = 0; wide && i < 2; i++) {
+        values[0] = in_state(state, 4 * i);
+        event(ADDFG_KERNEL_READ, values, 2, NULL);
+    }
+    values[0] = at;
+    event(ADDFG_KERNEL_READ, values, 2, NULL);
+    if (wide) guest_read(old, &wanted, 8);
+    else wanted = old;
+    if (!guest_read(at, &found, bytes) || found != wanted) return;
+    thread[vcpu].helped = (addfg_u32)at;
+    thread[vcpu].helped_bytes = bytes;
+}
+
+static void tell_helper(unsigned vcpu)
+{
+    addfg_u64 values[2] = { thread[vcpu].helped, thread[vcpu].helped_bytes };
+    thread[vcpu].helped = 0;
+    if (owner != vcpu) take_turn(vcpu);
+    end_run();
+    event(ADDFG_KERNEL_WRITE, values, 2, NULL);
 }
 
 /* A child process records nothing; the parent goes on. */
