@@ -297,6 +297,20 @@ static addfg_u64 position_before(addfg_u64 pointer, addfg_u64 bytes)
     return pointer && guest_read(pointer, &behind, 8) ? behind - bytes : NOWHERE;
 }
 
+/* A clone of a file: bytes of another one, of all of it or from where a structure says. */
+static void tell_clone(const OpenCall *c)
+{
+    enum { CLONE = 0x40049409, CLONE_RANGE = 0x4020940d };
+    FileKey key;
+    addfg_u64 size, range[4] = { 0 };
+    addfg_u32 request = (addfg_u32)c->argument[1];
+    if (request != CLONE && request != CLONE_RANGE) return;
+    if (!shared_key_count || !key_of_descriptor((int)c->argument[0], &key, &size) || !is_shared_file(key)) return;
+    if (request == CLONE_RANGE && !guest_read(c->argument[2], range, sizeof range)) return;
+    addfg_u64 values[5] = { key.device, key.number, range[3], range[2] ? range[2] : size - range[3], 0 };
+    if (values[3]) event(ADDFG_FILE_WRITE, values, 5, NULL);
+}
+
 static void tell_file_write(const OpenCall *c)
 {
     static const char *const whole[] = { "write", "pwrite64", NULL }, *const parts[] = { "writev", "pwritev", "pwritev2", NULL };
@@ -343,5 +357,6 @@ static void tell_effect(const OpenCall *c)
     addfg_u64 flags = is_named(c->rule, "open") ? a[1] : is_named(c->rule, "openat") ? a[2] : is_named(c->rule, "openat2") ? word_at(a[2])
         : is_named(c->rule, "creat") ? O_TRUNC : 0;
     if (flags & O_TRUNC) return truncate_call((int)c->result);
+    if (is_named(c->rule, "ioctl")) return tell_clone(c);
     tell_file_write(c);
 }

@@ -113,6 +113,100 @@ fn threads_have_numbers_and_their_bytes_one_producer() {
     }
 }
 
+/// What a program loads is what was stored there before or what the kernel was told to have written, byte by byte, as the plugin
+/// itself compares; of ARM, what its kernel exchanges for a program (the C library's locks) as well.
+#[test]
+fn what_is_loaded_was_stored_or_told() {
+    let scratch = Scratch::new("plugin-check");
+    let Some(plugin) = plugin() else { return };
+    let (elf, stream) = (scratch.path("app"), scratch.path("stream"));
+    let option = format!("{},stream={},check=yes", utf8(&plugin), utf8(&stream));
+    for (compiler, emulator, flags) in TARGETS {
+        if !have(emulator) || !takes_plugins(emulator) {
+            continue;
+        }
+        for program in ["signal.c", "atomics.c", "shares.c", "longjmp.c"] {
+            let flags = [&["-O1", "-w", "-static", "-pthread"], flags].concat();
+            if !compile(compiler, program, &flags, &elf) {
+                continue;
+            }
+            let mut qemu = Command::new(emulator);
+            qemu.env("GLIBC_TUNABLES", "glibc.cpu.name=emag").args(["-plugin", &option]).arg(&elf);
+            let output = qemu.output().expect("QEMU runs");
+            let said = said(&output);
+            assert!(output.status.code().is_some_and(|c| c < 128), "{emulator} {program}: {said}");
+            let loads =
+                said.split("check: ").last().and_then(|end| end.split_once(" loads, 0 differ"));
+            let loads = loads.and_then(|(n, _)| n.parse::<u64>().ok());
+            assert!(loads > Some(1000), "{emulator} {flags:?} {program}: {said}");
+        }
+    }
+}
+
+/// The recording is no descriptor of the program, which may close all that are open and write its own files.
+#[test]
+fn a_program_has_its_descriptors_for_itself() {
+    let scratch = Scratch::new("plugin-closes");
+    let (elf, db, file) = (scratch.path("app"), scratch.path("db"), scratch.path("file"));
+    let emulator = "qemu-x86_64";
+    if !have(emulator) || !takes_plugins(emulator) || !compile("gcc", "closes.c", &["-O1"], &elf) {
+        return;
+    }
+    let output = command(&["record", "-o", utf8(&db), "--qemu", emulator, "--", utf8(&elf)])
+        .arg(&file)
+        .env("XDG_CACHE_HOME", scratch.path("cache"))
+        .output()
+        .expect("addfg runs");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(printed(&output), "3 4\n");
+    assert_eq!(std::fs::read(&file).expect("file"), b"hello\n");
+    let steps =
+        rows(&db, "SELECT count(*) FROM call_graph WHERE callee = 'main' AND steps > 1000000");
+    assert_eq!(steps, ["1"]);
+}
+
+/// As under valgrind, a program is recorded until it becomes another one; an `exec` that fails is nothing.
+#[test]
+fn a_program_that_becomes_another_one_is_recorded_until_then() {
+    let scratch = Scratch::new("plugin-becomes");
+    let (elf, db) = (scratch.path("app"), scratch.path("db"));
+    let emulator = "qemu-x86_64";
+    if !have(emulator) || !takes_plugins(emulator) || !compile("gcc", "becomes.c", &["-O1"], &elf) {
+        return;
+    }
+    let output = command(&["record", "-o", utf8(&db), "--qemu", emulator, "--", utf8(&elf)])
+        .env("XDG_CACHE_HOME", scratch.path("cache"))
+        .output()
+        .expect("addfg runs");
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    assert_eq!(printed(&output), "another\n");
+    assert_eq!(rows(&db, "SELECT code FROM diagnostic"), ["exec"]);
+    assert_eq!(rows(&db, "SELECT calls FROM call_graph WHERE callee = 'work'"), ["2"]);
+}
+
+/// Each time is a step with its accesses, also where QEMU goes round within a block (9.2 and later).
+#[test]
+fn instructions_that_repeat_themselves_are_told_each_time() {
+    let scratch = Scratch::new("plugin-repeated");
+    let Some(plugin) = plugin() else { return };
+    let (elf, stream) = (scratch.path("app"), scratch.path("stream"));
+    if !have("qemu-x86_64")
+        || !compile("gcc", "repeated.c", &["-O1"], &elf)
+        || !record("qemu-x86_64", &plugin, &elf, &stream)
+    {
+        return;
+    }
+    let db = load(&stream, &elf, &scratch);
+    let own = "SELECT writer, reader, bytes FROM function_dataflow WHERE via = 'global'
+               AND writer IN ('fill', 'copy', 'copy_words') ORDER BY bytes DESC";
+    let expected = ["fill,copy,9000", "copy,copy_words,8000", "copy_words,look,7000"];
+    assert_eq!(rows(&db, own), expected);
+    let steps =
+        "SELECT callee FROM call_graph WHERE (callee = 'fill' AND steps BETWEEN 9000 AND 9010)
+                 OR (callee = 'copy_words' AND steps BETWEEN 1000 AND 1010) ORDER BY ALL";
+    assert_eq!(rows(&db, steps), ["copy_words", "fill"]);
+}
+
 /// One command for a program of another processor: the bytes that this one's have.
 #[test]
 fn a_program_of_another_processor_is_recorded_by_one_command() {
