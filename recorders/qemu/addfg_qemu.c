@@ -84,6 +84,7 @@ typedef struct Block {
 
 static addfg_stream stream;
 static int stream_fd = -1;
+static addfg_u16 elf_machine;
 static bool recording, bits32, merges, user_mode, arm, arm64, m_profile, counts;
 static addfg_u8 buffer[BUFFER + SLACK + 8 * ACCESSES];
 static addfg_u8 *cursor = buffer;
@@ -844,6 +845,9 @@ static addfg_u8 repeated(const addfg_u8 *code, addfg_u8 size)
     return what == 0xa4 || what == 0xa6 ? 2 : what == 0xaa || what == 0xac || what == 0xae || what == 0x6c || what == 0x6e ? 1 : 0;
 }
 
+/* Where the program's code began. */
+static addfg_u64 first_address;
+
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     if (!recording) return;
@@ -851,6 +855,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     for (size_t i = 0; i < count; i++) bytes += qemu_plugin_insn_size(qemu_plugin_tb_get_insn(tb, i));
     /* Helpers of ARM's kernel have no instructions: QEMU does them itself. */
     addfg_u64 first = qemu_plugin_tb_vaddr(tb);
+    if (!first_address) first_address = first;
     if (arm && user_mode && (first == EXCHANGE || first == EXCHANGE_64))
         qemu_plugin_register_vcpu_tb_exec_cb(tb, addfg_helper_begins, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)first);
     if (arm && user_mode && first >= 0xffff0000) return;
@@ -912,7 +917,8 @@ static bool guest_read(addfg_u64 address, void *to, size_t bytes)
 
 /* What of the program's ELF file is needed: its first segment of code, and its interpreter. */
 typedef struct {
-    addfg_u64 address, offset;
+    addfg_u64 address, offset, entry;
+    addfg_u16 machine;
     char interpreter[256];
 } Program;
 
@@ -927,6 +933,8 @@ static bool read_program(const char *path, Program *program)
         Elf32_Ehdr narrow;
         memcpy(&narrow, &head, sizeof narrow);
         unsigned count = wide ? head.e_phnum : narrow.e_phnum;
+        program->machine = head.e_machine;
+        program->entry = wide ? head.e_entry : narrow.e_entry;
         addfg_u64 at = wide ? head.e_phoff : narrow.e_phoff;
         for (unsigned i = 0; i < count; i++) {
             Elf64_Phdr p;
@@ -953,12 +961,40 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* The program's file, by QEMU's command line: the first word that is one. Releases 10.0 do not tell it, by mistake. */
+static const char *named_program(void)
+{
+    static char words[1 << 16];
+    Program program;
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, words, sizeof words - 1);
+    if (fd >= 0) close(fd);
+    for (ssize_t at = length > 0 ? (ssize_t)strlen(words) + 1 : length; at < length; at += (ssize_t)strlen(words + at) + 1) {
+        program = (Program){ 0 };
+        if (read_program(words + at, &program) && program.machine == elf_machine) return words + at;
+    }
+    return NULL;
+}
+
+/* By where its first instruction stands: in its file, or in that of its interpreter, of whose mappings this is one. */
+static void find_base(const char *file, addfg_u64 start, addfg_u64 end, addfg_u64 offset, const Program *program)
+{
+    Program of = *program;
+    bool interpreted = *program->interpreter;
+    const char *wanted = base_name(program->interpreter);
+    if (interpreted && (strncmp(base_name(file), wanted, strlen(wanted)) || !read_program(file, &of))) return;
+    addfg_u64 at = of.entry - of.address + of.offset - offset;
+    if (guest_known || at >= end - start) return;
+    guest_base = start + at - first_address;
+    guest_known = true;
+}
+
 /* Tells which files are mapped at the beginning: those of the program and of its interpreter, which
  * stand in this process. Later ones come by system calls. */
 static void tell_maps(void)
 {
     bool tells = qemu_plugin_path_to_binary && qemu_plugin_start_code;
-    const char *binary = tells ? qemu_plugin_path_to_binary() : NULL;
+    const char *binary = tells ? qemu_plugin_path_to_binary() : named_program();
     char path[4096], interpreter[4096] = "", line[8192];
     Program program = { 0 };
     if (!binary || !realpath(binary, path) || !read_program(path, &program)) return;
@@ -977,7 +1013,8 @@ static void tell_maps(void)
             if (pass == 0) {
                 /* The kernel joins neighbours that have the same protection for QEMU. */
                 addfg_u64 inside = (program.offset & ~page) - offset;
-                if (its && !guest_known && inside < end - start) {
+                if (!tells && (*program.interpreter ? start != own_loader : its)) find_base(file, start, end, offset, &program);
+                if (tells && its && !guest_known && inside < end - start) {
                     guest_base = start + inside - (qemu_plugin_start_code() & ~page);
                     guest_known = true;
                 }
@@ -1257,6 +1294,7 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, i
     if (inherited > 2) close(inherited);
     close(stream_fd);
     bits32 = targets[i].bits == 32;
+    elf_machine = targets[i].machine;
     merges = targets[i].machine == EM_X86_64 || targets[i].machine == EM_386;
     arm = targets[i].machine == EM_ARM;
     arm64 = targets[i].machine == EM_AARCH64;
