@@ -1004,6 +1004,7 @@ static void tell_maps(void)
     addfg_u64 page = 4095, own_loader = getauxval(AT_BASE);
     for (int pass = 0; pass < 2; pass++) {
         FILE *maps = fopen("/proc/self/maps", "re");
+        bool own = false;
         if (!maps) return;
         while (fgets(line, sizeof line, maps)) {
             addfg_u64 start, end, offset;
@@ -1013,7 +1014,9 @@ static void tell_maps(void)
             if (pass == 0) {
                 /* The kernel joins neighbours that have the same protection for QEMU. */
                 addfg_u64 inside = (program.offset & ~page) - offset;
-                if (!tells && (*program.interpreter ? start != own_loader : its)) find_base(file, start, end, offset, &program);
+                /* QEMU itself may have the same interpreter. */
+                if (offset == 0) own = start == own_loader;
+                if (!tells && !own && (its || *program.interpreter)) find_base(file, start, end, offset, &program);
                 if (tells && its && !guest_known && inside < end - start) {
                     guest_base = start + inside - (qemu_plugin_start_code() & ~page);
                     guest_known = true;
