@@ -84,6 +84,7 @@ impl Wires {
         let begun = Instant::now();
         while self.soon && !self.alone && !poll(&mut all, 0)? {
             self.soon = begun.elapsed() < LOOKING;
+            std::thread::yield_now();
         }
         if all.iter().all(|of| of.revents == 0) {
             while !poll(&mut all, -1)? {}
