@@ -379,7 +379,8 @@ mod tests {
 
     /// From step 101 on: blocks with the addresses of their accesses.
     fn runs(of: &[(u32, &[u64])]) -> Runs {
-        let mut runs = Runs { address_at: vec![0], ..Runs::default() };
+        let mut runs = Runs::default();
+        runs.address_at.push(0);
         for (i, (block, addresses)) in of.iter().enumerate() {
             runs.start.push(101 + 2 * i as u64);
             runs.thread.push(0);
@@ -476,7 +477,11 @@ mod tests {
 
     #[test]
     fn the_kernel_takes_a_pass_where_it_meets_such_bytes() {
-        let with = |event: Event| seen(&state(), &Runs { events: vec![(0, event)], ..runs(&[]) });
+        let with = |event: Event| {
+            let mut runs = runs(&[]);
+            runs.events.push((0, event));
+            seen(&state(), &runs)
+        };
         let call = |address, bytes, is_write| {
             let accesses = vec![KernelAccess { is_write, address, bytes, source: None }];
             Event::SystemCall(Box::new(SystemCall { accesses, ..SystemCall::default() }))

@@ -134,7 +134,8 @@ impl<O: Output> Replayed<O> {
                 }
                 here.extend(events.next().map(|(at, event)| ((at - from) as u32, event)));
             }
-            let batch = self.batch(&runs, from..to, here)?;
+            let is_all = from == 0 && to == all && events.peek().is_none();
+            let batch = self.batch(&mut runs, (from..to, is_all), here)?;
             for (_, event) in &batch.events {
                 if matches!(event, Event::ImageMap(_) | Event::Device(_)) {
                     let sections = self.placed.get(self.used.mapped).cloned().unwrap_or_default();
@@ -150,11 +151,11 @@ impl<O: Output> Replayed<O> {
         }
     }
 
-    /// Some runs of a chunk as the pass takes them.
+    /// Some runs of a chunk as the pass takes them; `is_all`: nobody needs the chunk any more.
     fn batch(
         &mut self,
-        runs: &Runs,
-        range: Range<usize>,
+        runs: &mut Runs,
+        (range, is_all): (Range<usize>, bool),
         events: Vec<(u32, Event)>,
     ) -> Result<RunBatch, ChunkError> {
         // The pass makes the threads of these; of other events, a thread may have no steps.
@@ -167,15 +168,8 @@ impl<O: Output> Replayed<O> {
         if !known {
             return Err(ChunkError::Damaged("a thread that the run does not have"));
         }
-        let mut batch = RunBatch {
-            block: runs.block[range.clone()].to_vec(),
-            thread: runs.thread[range.clone()].to_vec(),
-            addresses: runs.address[runs.address_at[range.start]..runs.address_at[range.end]]
-                .to_vec(),
-            time: runs.time[runs.time_at[range.start]..runs.time_at[range.end]].to_vec(),
-            events,
-            ..RunBatch::default()
-        };
+        let time = runs.times_of(range.clone()).to_vec();
+        let mut batch = RunBatch { time, events, ..RunBatch::default() };
         for run in range.clone() {
             self.pass.need(runs.block[run]);
             let block = self.pass.blocks.get(runs.block[run] as usize);
@@ -187,18 +181,31 @@ impl<O: Output> Replayed<O> {
             if runs.addresses(run).len() != memory || !steps_fit || (times > 0 && times != steps) {
                 return Err(ChunkError::Damaged("a run that its block does not fit"));
             }
-            let values = runs.values(run);
-            let all = memory + block.register_values;
-            if !runs.value.is_empty() {
+            if runs.has_values() {
+                let (values, all) = (runs.values(run), memory + block.register_values);
                 let of = |i: usize| values.get(i).copied().flatten();
                 batch.values.extend((0..memory).map(of));
                 batch.register_values.extend((memory..all).map(of));
             }
-            let (sp, linked) = (runs.sp[run], runs.linked[run]);
-            batch.end.push(RunEnd { sp, linked: linked == Some(true), destination: None });
         }
-        if range.clone().all(|run| runs.sp[run].is_none() && runs.linked[run].is_none()) {
-            batch.end.clear();
+        let ends = runs.ends().get(range.clone()).unwrap_or_default();
+        if ends.iter().any(|(sp, linked)| sp.is_some() || linked.is_some()) {
+            let end = |&(sp, linked): &(Option<u64>, Option<bool>)| RunEnd {
+                sp,
+                linked: linked == Some(true),
+                destination: None,
+            };
+            batch.end = ends.iter().map(end).collect();
+        }
+        if is_all {
+            batch.block = std::mem::take(&mut runs.block);
+            batch.thread = std::mem::take(&mut runs.thread);
+            batch.addresses = std::mem::take(&mut runs.address);
+        } else {
+            batch.block = runs.block[range.clone()].to_vec();
+            batch.thread = runs.thread[range.clone()].to_vec();
+            let addresses = runs.address_at[range.start]..runs.address_at[range.end];
+            batch.addresses = runs.address[addresses].to_vec();
         }
         Ok(batch)
     }

@@ -341,7 +341,7 @@ impl Code {
         let mut found = false;
         if self.packed {
             self.chunks.each(connection, (self.first - 1, self.first), |runs| {
-                found |= !runs.value.is_empty();
+                found |= runs.has_values();
                 Ok(())
             })?;
         }

@@ -9,6 +9,7 @@ use super::frame;
 use super::numbers::{Section, put, unzigzag, zigzag};
 use super::run_events;
 use crate::event::Event;
+use std::ops::Range;
 
 pub use super::numbers::ChunkError;
 
@@ -62,15 +63,17 @@ pub struct Runs {
     pub start: Vec<u64>,
     pub thread: Vec<u32>,
     pub block: Vec<u32>,
-    /// Where each run's addresses begin, with one more at the end; likewise for values and times.
+    /// Where each run's addresses begin, with one more at the end; likewise for values and times, but
+    /// empty where the trace has none.
     pub address_at: Vec<usize>,
     pub address: Vec<u64>,
-    pub value_at: Vec<usize>,
-    pub value: Vec<Option<u64>>,
-    pub time_at: Vec<usize>,
-    pub time: Vec<u64>,
-    pub sp: Vec<Option<u64>>,
-    pub linked: Vec<Option<bool>>,
+    value_at: Vec<usize>,
+    value: Vec<Option<u64>>,
+    time_at: Vec<usize>,
+    time: Vec<u64>,
+    /// Stack pointers, and whether the link register holds the next address; empty where nothing is known
+    /// of any run.
+    ends: Vec<(Option<u64>, Option<bool>)>,
     /// Each with the run before which it stands; the number of runs behind the last one.
     pub events: Vec<(usize, Event)>,
 }
@@ -536,6 +539,8 @@ struct Unpacker<'a> {
     sp: u64,
     near: u64,
     has_values: bool,
+    has_times: bool,
+    has_ends: bool,
     out: Runs,
 }
 
@@ -551,6 +556,8 @@ impl<'a> Unpacker<'a> {
             sp: 0,
             near: 0,
             has_values: !columns[Column::Values as usize].is_empty(),
+            has_times: !columns[Column::Times as usize].is_empty(),
+            has_ends: true,
             out: Runs::default(),
         };
         let mut id = 0;
@@ -594,12 +601,17 @@ impl<'a> Unpacker<'a> {
         out.start.reserve(likely);
         out.thread.reserve(likely);
         out.block.reserve(likely);
-        out.sp.reserve(likely);
-        out.linked.reserve(likely);
-        for at in [&mut out.address_at, &mut out.value_at, &mut out.time_at] {
+        let columns = [
+            (true, &mut out.address_at),
+            (self.has_values, &mut out.value_at),
+            (self.has_times, &mut out.time_at),
+        ];
+        for (_, at) in columns.into_iter().filter(|(is_there, _)| *is_there) {
             at.reserve(likely + 1);
             at.push(0);
         }
+        let ends = self.columns[Column::Ends as usize].0;
+        self.has_ends = ends.len() < runs || ends.iter().any(|end| *end != UNKNOWN << 1);
         for _ in 0..runs {
             self.run()?;
         }
@@ -634,9 +646,13 @@ impl<'a> Unpacker<'a> {
         let thread = self.thread()?;
         self.out.thread.push(thread);
         self.addresses(place)?;
-        self.values(place)?;
-        self.times(steps)?;
-        self.end_of_run()
+        if self.has_values {
+            self.values(place)?;
+        }
+        if self.has_times {
+            self.times(steps)?;
+        }
+        if self.has_ends { self.end_of_run() } else { Ok(()) }
     }
 
     fn end_of_run(&mut self) -> Result<(), ChunkError> {
@@ -648,12 +664,12 @@ impl<'a> Unpacker<'a> {
         } else {
             None
         };
-        self.out.sp.push(sp);
-        self.out.linked.push(match said >> 1 {
+        let linked = match said >> 1 {
             0 => Some(false),
             1 => Some(true),
             _ => None,
-        });
+        };
+        self.out.ends.push((sp, linked));
         Ok(())
     }
 
@@ -696,10 +712,6 @@ impl<'a> Unpacker<'a> {
     }
 
     fn values(&mut self, place: usize) -> Result<(), ChunkError> {
-        if !self.has_values {
-            self.out.value_at.push(0);
-            return Ok(());
-        }
         let (block, column) = (&mut self.blocks[place], &mut self.columns[Column::Values as usize]);
         // Each value takes a byte at least.
         for i in 0..column.count()? {
@@ -717,13 +729,10 @@ impl<'a> Unpacker<'a> {
     }
 
     fn times(&mut self, steps: usize) -> Result<(), ChunkError> {
-        if !self.columns[Column::Times as usize].0.is_empty() {
-            for _ in 0..steps {
-                self.time = self
-                    .time
-                    .wrapping_add(unzigzag(self.columns[Column::Times as usize].number()?));
-                self.out.time.push(self.time);
-            }
+        for _ in 0..steps {
+            let moved = unzigzag(self.columns[Column::Times as usize].number()?);
+            self.time = self.time.wrapping_add(moved);
+            self.out.time.push(self.time);
         }
         self.out.time_at.push(self.out.time.len());
         Ok(())
@@ -736,14 +745,38 @@ impl Runs {
         &self.address[self.address_at[run]..self.address_at[run + 1]]
     }
 
-    /// Steps of a run whose trace has a clock.
+    /// When the steps of a run were; empty where the trace has no clock.
     pub fn times(&self, run: usize) -> &[u64] {
-        &self.time[self.time_at[run]..self.time_at[run + 1]]
+        self.times_of(run..run + 1)
     }
 
-    /// Values of a run.
+    /// The same of runs that follow one another.
+    pub fn times_of(&self, runs: Range<usize>) -> &[u64] {
+        if self.time_at.is_empty() {
+            &[]
+        } else {
+            &self.time[self.time_at[runs.start]..self.time_at[runs.end]]
+        }
+    }
+
+    /// Values of a run; empty where the trace has none.
     pub fn values(&self, run: usize) -> &[Option<u64>] {
-        &self.value[self.value_at[run]..self.value_at[run + 1]]
+        if self.value_at.is_empty() {
+            &[]
+        } else {
+            &self.value[self.value_at[run]..self.value_at[run + 1]]
+        }
+    }
+
+    /// Whether the trace has values.
+    pub fn has_values(&self) -> bool {
+        !self.value.is_empty()
+    }
+
+    /// Stack pointers behind runs, and whether the link register holds the next address; empty where nothing
+    /// is known of any run.
+    pub fn ends(&self) -> &[(Option<u64>, Option<bool>)] {
+        &self.ends
     }
 }
 

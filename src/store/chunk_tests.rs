@@ -52,9 +52,9 @@ fn unpack_all(chunks: &[Chunk]) -> Vec<Owned> {
                 block: runs.block[i],
                 address: runs.addresses(i).to_vec(),
                 value: runs.values(i).to_vec(),
-                time: runs.time[runs.time_at[i]..runs.time_at[i + 1]].to_vec(),
-                sp: runs.sp[i],
-                linked: runs.linked[i],
+                time: runs.times(i).to_vec(),
+                sp: runs.ends().get(i).and_then(|end| end.0),
+                linked: runs.ends().get(i).and_then(|end| end.1),
             });
         }
         assert_eq!(next - 1, chunk.last);

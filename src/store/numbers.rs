@@ -1,5 +1,8 @@
 //! Numbers and texts as few bytes, as chunks of the run and the code of the run have them.
 
+/// Room is made for so many items because a list says so.
+const BELIEVED: usize = 1 << 16;
+
 /// Why a chunk cannot be unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum ChunkError {
@@ -124,6 +127,11 @@ impl<'a> Section<'a> {
         if count > self.0.len() {
             return Err(ChunkError::Damaged("a list is longer than its bytes"));
         }
-        (0..count).map(|_| read(self)).collect()
+        // What a damaged list claims is not believed.
+        let mut list = Vec::with_capacity(count.min(BELIEVED));
+        for _ in 0..count {
+            list.push(read(self)?);
+        }
+        Ok(list)
     }
 }
