@@ -100,8 +100,11 @@ static void tell_signal_of(addfg_u64 address, const void *state)
     if (x86) return tell_frame_x86(stack, with_info);
     if (arm64) return tell_frame_arm64(stack, link);
     if (!arm) return tell_frame(stack, 820);
+    addfg_u64 context = stack + (with_info ? 128 : 0), code = context + 744;
     if (with_info) tell_frame(stack, 128);
-    tell_frame(stack + (with_info ? 128 : 0), 524);
+    tell_frame(context, 524);
+    /* Code that nobody runs, from version 8.2 on: mov r7, and the call. */
+    if (u32_at(code) >> 8 == 0xe3a070 && u32_at(code + 4) >> 24 == 0xef) tell_frame(code, 8);
 }
 
 /* A handler has ended. */
