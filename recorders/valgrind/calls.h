@@ -253,11 +253,24 @@ static Bool to_file;
 static FileKey file_key;
 static ULong file_at;
 
+/* What a call writes to a file is told by that: where the program has the file, nothing else has changed it. */
+static void keep_written(ULong bytes)
+{
+    for (UInt i = 0; i < mapping_count; i++) {
+        const Mapping *m = mappings + i;
+        if (!m->shared || !same_file(m->key, file_key)) continue;
+        ULong from = file_at > m->offset ? file_at : m->offset, to = m->offset + (m->end - m->start);
+        if (to > file_at + bytes) to = file_at + bytes;
+        if (from < to) keep_told(telling, m->start + (from - m->offset), to - from);
+    }
+}
+
 static void tell_data(const Call *c, Addr a, ULong size)
 {
     tell_access(c->gives, a, size, False);
     if (!to_file) return;
     EVENT(ADDFG_FILE_WRITE, file_key.device, file_key.number, file_at, size, a);
+    keep_written(size);
     sums_file_write(file_key, file_at, size, a);
     file_at += size;
 }
@@ -344,6 +357,7 @@ static void find_file(const Call *c, UWord result)
     to_file = is_memory(fd, position, result, flags, &file_key, &file_at);
     if (!to_file || !copies) return;
     EVENT(ADDFG_FILE_WRITE, file_key.device, file_key.number, file_at, result, 0);
+    keep_written(result);
     sums_file_write(file_key, file_at, result, 0);
 }
 

@@ -91,3 +91,54 @@ fn memory_of_a_family_is_said_and_agrees() {
         assert_eq!(tables(&output), ALL, "{more:?}: {text}");
     }
 }
+
+/// Scenes of files that are mapped here and there, in pieces, moved and written to (`tests/programs/homes.c`), also where
+/// numbers of functions are looked for in what they left.
+#[test]
+fn files_that_are_mapped_here_and_there_agree() {
+    let scratch = Scratch::new("sums-homes");
+    let Some(program) = program(&scratch, "homes.c") else { return };
+    for options in ["", "--sums-numbers=300"] {
+        let output = compared_with(&scratch, &[utf8(&program)], &[], options);
+        assert_eq!(differences(&output), [""; 0], "{options}");
+        assert!(tables(&output) >= ALL - 1, "{options}: {}", said(&output));
+    }
+}
+
+/// A file that grows keeps its numbers up to a multiple of its first bytes. Beyond that it counts anew, which is said.
+#[test]
+fn a_file_that_grows_counts_anew() {
+    let scratch = Scratch::new("sums-grows");
+    let Some(program) = program(&scratch, "homes.c") else { return };
+    let says = "mappings of shared memory that there is no room for";
+    for (first, then, is_said) in [("5", "32", false), ("5", "33", true), ("1", "16", false)] {
+        let output = compared(&scratch, &[utf8(&program), "grows", first, then]);
+        let text = said(&output);
+        assert_eq!(text.contains(says), is_said, "{first} {then}: {text}");
+        assert_eq!(text.contains("not exact"), is_said, "{first} {then}: {text}");
+        assert_eq!(tables(&output), ALL, "{first} {then}: {text}");
+        let differ = |line: &&str| line.contains("differ;") && !line.contains(", 0 differ;");
+        assert_eq!(text.lines().find(differ), None, "{first} {then}");
+    }
+}
+
+/// What was written to a file is known when it is mapped again behind thousands of others; what nobody wrote to gives its place.
+#[test]
+fn thousands_of_files_agree() {
+    agrees("homes.c", &["many", "4200"]);
+}
+
+/// A child has what its parent wrote to a large file, wherever it was mapped, and each has what it writes itself.
+#[test]
+fn large_files_of_a_family_agree() {
+    let scratch = Scratch::new("sums-large-family");
+    let Some(program) = program(&scratch, "homes.c") else { return };
+    for more in [&[][..], &["--follow"]] {
+        let output = compared_with(&scratch, &[utf8(&program), "family"], more, "");
+        let text = said(&output);
+        assert!(text.contains("not exact: memory is shared with others"), "{more:?}: {text}");
+        let differ = |line: &&str| line.contains("differ;") && !line.contains(", 0 differ;");
+        assert_eq!(text.lines().find(differ), None, "{more:?}: {text}");
+        assert_eq!(tables(&output), ALL, "{more:?}: {text}");
+    }
+}

@@ -327,6 +327,30 @@ fn what_waits_ends_with_the_program() {
     assert!(either.iter().any(|all| behind.starts_with(all)), "{behind:?}");
 }
 
+/// Each name of an allocation function has its arguments, and names that are like one have none
+/// (`tests/programs/allocators.s` has behind each call what is told of it).
+#[test]
+fn allocation_functions_have_their_arguments() {
+    let scratch = Scratch::new("told-allocators");
+    let Some(recorder) = recorder() else { return };
+    if !cfg!(target_arch = "x86_64") {
+        return;
+    }
+    let (program, stream) = (scratch.path("allocators"), scratch.path("a.stream"));
+    compile("allocators.s", &["-nostdlib", "-static", "-no-pie"], &program);
+    let options = [&format!("--stream={}", utf8(&stream)), "--allocator=pool_take=realloc"];
+    let output = run(&recorder, &options, &[utf8(&program)]);
+    assert!(output.status.success(), "{}", said(&output));
+    let source = std::fs::read_to_string(repository("tests/programs/allocators.s"));
+    let source = source.expect("a program");
+    let expected: Vec<&str> =
+        source.lines().filter_map(|line| Some(line.split_once("#= ")?.1)).collect();
+    let Some(events) = second_reader(&stream) else { return };
+    let events: Vec<&str> = events.iter().map(|line| line.trim_end()).collect();
+    assert_eq!(of_kinds(&events, &HEAP), expected);
+    assert!(expected.len() > 40);
+}
+
 /// Lines that begin with a word, without it unless it is their kind.
 fn lines(text: &str, word: &str) -> String {
     let of = text.lines().filter(|line| line.starts_with(word));
