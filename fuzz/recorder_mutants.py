@@ -96,6 +96,9 @@ RULES = [
            r"|(?<=\()(?P<c>\S+) «[<>]=?» (?P<d>\S+)\) (?P=c) = (?P=d);"
            r"|(?P<e>\w+) «>» (?P<f>[\w+ ]+) \? (?P=e) - (?P=f) : 0"),
     ("False is 0, and True is 1", r"return (False: 0|True: 1)", r""),
+    ("arguments beyond those that a system call takes: the kernel looks at none of them",
+     r"0: 1", r"__NR_(madvise|mincore|socket|connect|shmctl|sched_getaffinity), ([^,]+, ){3}(0, )*«0»|__NR_mremap, ([^,]+, ){5}(0, )*«0»"
+              r"|__NR_(sendto|recvfrom|mmap), ([^,]+, ){6}(0, )*«0»|_FIXED, -1, 0, (0, )?«0»(, 0)?\)"),
     ("how many arguments are in registers: heeded where words have 32 bits only",
      MORE, r"unsafeIRDirty_0_N\(«\d»|unsafeIRDirty_1_N\(answer, «\d»|call_if\(.*\w, «\d»,"),
 ]

@@ -197,6 +197,29 @@ fn contexts_that_have_no_number_are_their_functions() {
     assert_eq!(rows(&db, bytes), ["0"]);
 }
 
+/// As many functions as there are numbers are told apart, also where what one has left is only in a register, a part of one,
+/// on the stack of another or around what was stored into it (`tests/programs/numbers.s`). One more is said.
+#[test]
+fn as_many_functions_as_there_are_numbers_agree() {
+    let scratch = Scratch::new("sums-numbers");
+    if !makes_wild() {
+        return;
+    }
+    let source = std::fs::read_to_string(repository("tests/programs/numbers.s"));
+    let source = source.expect("a program");
+    for (all, tables_compared) in [(14, ALL), (15, WITHOUT_CONTEXTS)] {
+        let program = scratch.path("numbers");
+        assemble(&scratch.write("numbers.s", format!(".set ALL, {all}\n{source}")), &program);
+        let output = compared_with(&scratch, &[utf8(&program)], &[], &few(16));
+        let mut differ = differences(&output);
+        let says = |line: &String| line.contains(" 1 functions beyond the 14,334");
+        assert_eq!(differ.iter().any(says), all > 14, "{}", said(&output));
+        differ.retain(|line| !says(line));
+        assert_eq!(differ, [""; 0], "{all}");
+        assert_eq!(tables(&output), tables_compared, "{all}: {}", said(&output));
+    }
+}
+
 /// Functions that have left something, beyond those that there are numbers for.
 #[test]
 fn too_many_functions_are_said() {
@@ -418,6 +441,8 @@ fn what_is_left_of_a_write_is_one_transfer() {
         ("w8", "r8", 32, 2),
         ("w9", "r9", 32, 2),
         ("w10", "r10", 32, 2),
+        ("w11", "r11", 10, 8),
+        ("w12", "r12", 10, 8),
     ] {
         let row = format!(
             "flow\t{writer}\t{reader}\tregister\t{}\t{}\t{}\t{bytes}",

@@ -98,7 +98,7 @@ fn memory_of_a_family_is_said_and_agrees() {
 fn files_that_are_mapped_here_and_there_agree() {
     let scratch = Scratch::new("sums-homes");
     let Some(program) = program(&scratch, "homes.c") else { return };
-    for options in ["", "--sums-numbers=300"] {
+    for options in ["", "--sums-numbers=150"] {
         let output = compared_with(&scratch, &[utf8(&program)], &[], options);
         assert_eq!(differences(&output), [""; 0], "{options}");
         assert!(tables(&output) >= ALL - 1, "{options}: {}", said(&output));
@@ -125,7 +125,7 @@ fn a_file_that_grows_counts_anew() {
 /// What was written to a file is known when it is mapped again behind thousands of others; what nobody wrote to gives its place.
 #[test]
 fn thousands_of_files_agree() {
-    agrees("homes.c", &["many", "4200"]);
+    agrees("homes.c", &["many", "17000"]);
 }
 
 /// A child has what its parent wrote to a large file, wherever it was mapped, and each has what it writes itself.

@@ -62,6 +62,12 @@ static void of_far(void)
 {
     static const long at[] = { 25000, 0, 2047, 2048, 5000, 24999 };
     int file = new_file(NULL, 26000), other = new_file(NULL, 26000);
+    /* What is gone has less room than they need. */
+    for (int i = 0; i < 3; i++) {
+        char *small = map_at(NULL, -1, 2, 0);
+        write_far(small + 1000, 100);
+        munmap(small, 2 * PAGE);
+    }
     for (int i = 0; i < 6; i++) {
         char *one = map_at(NULL, file, 2, at[i] > 24000 ? 24998 : at[i]);
         char *two = map_at(NULL, at[i] == 5000 ? other : file, 1, at[i]);
@@ -287,8 +293,13 @@ static void of_segments(void)
 static void of_gone(void)
 {
     int file = new_file(NULL, 4);
-    char *p = map_at(NULL, file, 4, 0), *q = map_at(NULL, file, 4, 0);
+    char *p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    write_gone(p, 2 * PAGE);
+    read_gone(p, 3 * PAGE);
+    map_at(p, file, 4, 0);
+    char *q = map_at(NULL, file, 4, 0);
     write_gone(p, 4 * PAGE);
+    read_gone(p, 3 * PAGE);
     read_gone(q, 4 * PAGE);
     mmap(p + PAGE, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     read_gone(p, 4 * PAGE);

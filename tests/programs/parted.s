@@ -34,6 +34,15 @@ _start:
 	call r9
 	call w10
 	call r10
+	# The same two bytes of one function by one write or two, in turn: one read of the same code takes each.
+	.rept 5
+	call other11
+	call w11
+	call r11
+	call other12
+	call w12
+	call r12
+	.endr
 	dec %r12d
 	jnz .Lagain
 	xor %edi, %edi
@@ -64,6 +73,10 @@ _start:
 	function r8, vmovups %ymm2, to
 	function r9, vmovups %ymm1, to
 	function r10, vmovups %ymm0, to
+	function other11, mov area, %rax
+	function r11, mov %rax, to
+	function other12, movups area, %xmm8
+	function r12, movups %xmm8, to
 
 	.type w3, @function
 w3:	movups area, %xmm5
@@ -97,6 +110,31 @@ w5:	add area, %bl
 	mov area, %bh
 	ret
 	.size w5, .-w5
+
+	# The next of five ways.
+	.macro ways name:req, turn:req, first:req, second:req, third:req, fourth:req, fifth:req
+	.type \name, @function
+\name:	inc %\turn
+	.irp way, 1, 2, 3, 4
+	cmp $\way, %\turn
+	je .L\name\way
+	.endr
+	xor %\turn, %\turn
+	\fifth
+	ret
+.L\name\()1:	\first
+	ret
+.L\name\()2:	\second
+	ret
+.L\name\()3:	\third
+	ret
+.L\name\()4:	\fourth
+	ret
+	.size \name, .-\name
+	.endm
+
+	ways w11, r13d, "movb area, %al; movb area, %ah", "movw area, %ax", "movb area, %ah; movb area, %al", "movw area, %ax; movb area, %al", "movw area, %ax; movw area, %ax"
+	ways w12, r14d, "pinsrb $0, area, %xmm8; pinsrb $1, area, %xmm8", "pinsrw $0, area, %xmm8", "pinsrb $9, area, %xmm8; pinsrb $8, area, %xmm8", "pinsrw $4, area, %xmm8", "pinsrw $4, area, %xmm8; pinsrb $8, area, %xmm8"
 
 	.data
 	.balign 64

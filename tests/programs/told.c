@@ -235,6 +235,89 @@ static void others(const char *folder, int file, int pipe_in)
     C(execve, name, none, none, 0, 0, 0); end += sprintf(end, "exec  %.4096s\n", name); say("maybe", 0); over();
 }
 
+/* ---- structures that end where memory ends, and such that do not fit ---- */
+
+/* So many bytes before the end of memory. */
+static char *before_end(Word bytes)
+{
+    char *p = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(p + 4096, 4096);
+    return p + 4096 - bytes;
+}
+
+static void edges(int file, int a, int b)
+{
+    struct iovec *parts = (struct iovec *)before_end(2 * sizeof *parts);
+    parts[0] = (struct iovec){ one, 6 }, parts[1] = (struct iovec){ two, 5 };
+    C(pwritev, file, parts, 2, 0, 0, 0); R(one, 6); R(two, 5); over();
+    C(preadv, file, parts, 2, 0, 0, 0); W(one, 6); W(two, 5); over();
+    /* A third one is nowhere. */
+    C(pwritev, file, parts, 3, 0, 0, 0); over();
+    C(preadv, file, parts + 1, 2, 0, 0, 0); over();
+    struct msghdr *to = (struct msghdr *)before_end(sizeof *to);
+    *to = (struct msghdr){ .msg_iov = parts, .msg_iovlen = 2 };
+    C(sendmsg, a, to, 0, 0, 0, 0); R(one, 6); R(two, 5); over();
+    C(recvmsg, b, to, 0, 0, 0, 0); say("structures", 0); W(one, 6); W(two, 5); over();
+    C(sendmsg, a, (char *)to + 8, 0, 0, 0, 0); over();
+    struct mmsghdr *all = (struct mmsghdr *)before_end(2 * sizeof *all);
+    all[0].msg_hdr = all[1].msg_hdr = *to;
+    C(sendmmsg, a, all, 2, 0, 0, 0);
+    say("structures", 0);
+    R(one, 6); R(two, 5); R(one, 6); R(two, 5); over();
+    C(recvmmsg, b, all, 2, MSG_DONTWAIT, 0, 0);
+    say("structures", 0);
+    W(one, 6); W(two, 5); W(one, 6); W(two, 5); over();
+    /* Of those that fit the first is sent. */
+    C(sendmmsg, a, all + 1, 2, 0, 0, 0);
+    say("structures", 0);
+    R(one, 6); R(two, 5); over();
+    C(recvfrom, b, two, 100, 0, 0, 0); W(two, 11); over();
+    /* Names, options, and how long they are. */
+    unsigned *length = (unsigned *)before_end(4);
+    *length = 100;
+    C(getsockname, a, one, length, 0, 0, 0); say("maybe", 0); W(one, 2); W(length, 4); over();
+    *length = 8;
+    C(getsockopt, a, SOL_SOCKET, SO_TYPE, one, length, 0); say("maybe", 0); W(one, 4); W(length, 4); over();
+    C(getsockname, a, one, (char *)length + 1, 0, 0, 0); say("maybe", 0); over();
+    /* What is left of a time. */
+    struct timeval *time = (struct timeval *)before_end(sizeof *time);
+    *time = (struct timeval){ 0, 1 };
+    C(select, 0, 0, 0, 0, time, 0); say("maybe", 0); W(time, 16); over();
+    *time = (struct timeval){ 0, 0 };
+    C(select, 0, 0, 0, 0, time, 0); say("maybe", 0); over();
+    struct timespec *left = (struct timespec *)before_end(sizeof *left);
+    *left = (struct timespec){ 0, 1 };
+    C(ppoll, 0, 0, left, 0, 8, 0); say("maybe", 0); W(left, 16); over();
+    /* Words that are waited for: this one is another one already, that one is not where memory is. */
+    unsigned *word = (unsigned *)before_end(4);
+    *word = 7;
+    left->tv_nsec = 1000;
+    C(futex, word, 0, 5, left, 0, 0); R(word, 4); R(left, 16); over();
+    C(futex, word, 0, 7, left, 0, 0); R(word, 4); R(left, 16); over();
+    C(futex, (char *)word + 4, 0, 5, left, 0, 0); over();
+    /* Where a file is written to, which is memory. */
+    int fd = must(memfd_create("edges", 0)), near = must(memfd_create("near", 0));
+    write(near, one, 100);
+    ftruncate(fd, 4096);
+    struct stat status;
+    fstat(fd, &status);
+    mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    loff_t *first = (loff_t *)before_end(8), *then = (loff_t *)before_end(8);
+    *first = 10, *then = 600;
+    C(copy_file_range, near, first, fd, then, 50, 0);
+    S(first, 8); S(then, 8); SAY("file_write", status.st_dev, status.st_ino, 600, 50, 0); over();
+    /* A name that ends there, one that does not, and one that is longer than what is taken. */
+    char *name = before_end(4);
+    strcpy(name, "abc");
+    C(prctl, 15, name, 0, 0, 0, 0); R(name, 4); over();
+    memset(name, 'x', 4);
+    C(prctl, 15, name, 0, 0, 0, 0); over();
+    memset(one, 'y', 30);
+    C(prctl, 15, one, 0, 0, 0, 0); R(one, 15); over();
+    name = strcpy(before_end(6), "/none");
+    C(access, name, 0, 0, 0, 0, 0); R(name, 6); over();
+}
+
 /* ---- memory ---- */
 
 static void key(int fd, Word *device, Word *number)
@@ -647,7 +730,7 @@ int main(int count, char **names)
     int file = must(open(in(folder, "file"), O_RDWR | O_CREAT | O_TRUNC, 0600));
     pipe(pipes);
     socketpair(AF_UNIX, SOCK_DGRAM, 0, pair);
-    struct { const char *name; } parts[] = { { "buffers" }, { "many" }, { "messages" }, { "others" }, { "memory" }, { "allocations" }, { "threads" }, { "descriptors" } };
+    struct { const char *name; } parts[] = { { "buffers" }, { "many" }, { "messages" }, { "others" }, { "memory" }, { "allocations" }, { "threads" }, { "descriptors" }, { "edges" } };
     if (count == 3) {
         child("first", 0);
         child("second", CLONE_CHILD_SETTID);
@@ -663,6 +746,7 @@ int main(int count, char **names)
         if (i == 5) allocations();
         if (i == 6) threads();
         if (i == 7) descriptors(folder);
+        if (i == 8) edges(file, pair[0], pair[1]);
     }
     /* What the first instruction had: the arguments' count lies there. */
     if (count == 2) say("stack", 1, (Word)names - 8);
