@@ -430,22 +430,22 @@ fn what_is_left_of_a_write_is_one_transfer() {
     assert_eq!(differences(&output), [""; 0]);
     assert!(output.status.success(), "{}", said(&output));
     let sums = std::fs::read_to_string(scratch.path("sums")).expect("sums");
-    for (writer, reader, bytes, transfers) in [
-        ("w1", "r1", 15, 1),
-        ("w2", "r2", 31, 1),
-        ("w3", "r3", 15, 2),
-        ("w4", "r4", 80, 9),
-        ("w5", "r5", 4, 2),
-        ("w6", "r6", 32, 2),
-        ("w7", "r7", 32, 2),
-        ("w8", "r8", 32, 2),
-        ("w9", "r9", 32, 2),
-        ("w10", "r10", 32, 2),
-        ("w11", "r11", 10, 8),
-        ("w12", "r12", 10, 8),
+    for (writer, reader, bytes, transfers, addresses) in [
+        ("w1", "r1", 15, 1, 15),
+        ("w2", "r2", 31, 1, 31),
+        ("w3", "r3", 15, 2, 15),
+        ("w4", "r4", 80, 9, 80),
+        ("w5", "r5", 4, 2, 4),
+        ("w6", "r6", 32, 2, 32),
+        ("w7", "r7", 32, 2, 32),
+        ("w8", "r8", 32, 2, 32),
+        ("w9", "r9", 32, 2, 32),
+        ("w10", "r10", 32, 2, 32),
+        ("w11", "r11", 10, 8, 2),
+        ("w12", "r12", 10, 8, 4),
     ] {
         let row = format!(
-            "flow\t{writer}\t{reader}\tregister\t{}\t{}\t{}\t{bytes}",
+            "flow\t{writer}\t{reader}\tregister\t{}\t{}\t{}\t{addresses}",
             3 * bytes,
             3 * bytes,
             3 * transfers

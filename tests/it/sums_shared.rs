@@ -77,6 +77,20 @@ fn memory_that_has_no_place_is_said() {
     }
 }
 
+/// A file has room up to 256 GiB, and that much exactly.
+#[test]
+fn a_file_has_room_up_to_a_border() {
+    let scratch = Scratch::new("sums-border");
+    let Some(program) = program(&scratch, "passing.c") else { return };
+    for (far, is_said) in [((1_u64 << 38) - 4096, false), (1 << 38, true)] {
+        let output = compared(&scratch, &[utf8(&program), "far", &far.to_string()]);
+        let text = said(&output);
+        assert_eq!(text.contains("not exact"), is_said, "{far}: {text}");
+        assert!(is_said || differences(&output).is_empty(), "{far}: {text}");
+        assert_eq!(tables(&output), ALL, "{far}: {text}");
+    }
+}
+
 /// What others may write is said. In the child is what its parent had written.
 #[test]
 fn memory_of_a_family_is_said_and_agrees() {

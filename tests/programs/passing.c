@@ -1,5 +1,5 @@
-/* passing ROUNDS: shared memory that comes and goes: without a name, of files, and segments. passing far: a page that
- * lies far behind the begin of its file. */
+/* passing ROUNDS: shared memory that comes and goes: without a name, of files, and segments. passing far
+ * [BYTES]: a page that lies so far behind the begin of its file. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ int main(int count, char **word)
     int rounds = count > 1 ? atoi(word[1]) : 100;
     char name[30];
     if (count > 1 && word[1][0] == 'f') {
-        off_t far = 1L << 40;
+        off_t far = count > 2 ? atol(word[2]) : 1L << 40;
         int file = memfd_create("far", 0);
         if (ftruncate(file, far + BYTES)) return 1;
         char *p = mmap(0, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, far);
