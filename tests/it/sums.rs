@@ -443,6 +443,8 @@ fn what_is_left_of_a_write_is_one_transfer() {
         ("w10", "r10", 32, 2, 32),
         ("w11", "r11", 10, 8, 2),
         ("w12", "r12", 10, 8, 4),
+        ("w13", "r13", 1, 1, 1),
+        ("<initial registers>", "r13", 15, 1, 15),
     ] {
         let row = format!(
             "flow\t{writer}\t{reader}\tregister\t{}\t{}\t{}\t{addresses}",

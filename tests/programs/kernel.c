@@ -660,6 +660,11 @@ C(ifconf_null, struct ifconf c = { .ifc_len = 0 }; A(SYS_ioctl, udp, SIOCGIFCONF
 C(ifaddr, A(SYS_ioctl, udp, SIOCGIFADDR, P(filled(&loopback, sizeof loopback))))
 C(ifmtu, A(SYS_ioctl, udp, SIOCGIFMTU, P(filled(&loopback, sizeof loopback))))
 C(ifhwaddr, A(SYS_ioctl, udp, SIOCGIFHWADDR, P(filled(&loopback, sizeof loopback))))
+C(ifdst, A(SYS_ioctl, udp, SIOCGIFDSTADDR, P(filled(&loopback, sizeof loopback))))
+C(ifbroadcast, A(SYS_ioctl, udp, SIOCGIFBRDADDR, P(filled(&loopback, sizeof loopback))))
+C(ifmask, A(SYS_ioctl, udp, SIOCGIFNETMASK, P(filled(&loopback, sizeof loopback))))
+C(ifmetric, A(SYS_ioctl, udp, SIOCGIFMETRIC, P(filled(&loopback, sizeof loopback))))
+C(ifmap, A(SYS_ioctl, udp, SIOCGIFMAP, P(filled(&loopback, sizeof loopback))))
 C(ifname, struct ifreq r = { .ifr_ifindex = 1 }; A(SYS_ioctl, udp, SIOCGIFNAME, P(filled(&r, sizeof r))))
 C(getversion, A(SYS_ioctl, fd, 0x80087601, P(room(8))))
 C(outq, A(SYS_ioctl, pairs[0], TIOCOUTQ, OUT(int)))
@@ -738,6 +743,9 @@ C(semtimedop, struct sembuf b[1] = { { 0, 1, 0 } }; A(SYS_semtimedop, semaphores
 C(sem_setall, unsigned short v[3] = { 0 }; A(SYS_semctl, semaphores, 0, SETALL, P(filled(v, sizeof v))))
 C(sem_set, struct semid_ds d; semctl(semaphores, 0, IPC_STAT, &d); A(SYS_semctl, semaphores, 0, IPC_SET, P(filled(&d, sizeof d))))
 C(msgsnd, struct { long type; char text[8]; } m = { 5, "0123" }; A(SYS_msgsnd, queue_id, P(filled(&m, 13)), 5, IPC_NOWAIT))
+C(msg_set, struct msqid_ds d; msgctl(queue_id, IPC_STAT, &d); A(SYS_msgctl, queue_id, IPC_SET, P(filled(&d, sizeof d))))
+C(tgsigqueueinfo, siginfo_t i = { .si_code = SI_QUEUE }; i.si_signo = SIGWINCH; A(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGWINCH, P(filled(&i, sizeof i))))
+C(capset_v1, struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_1, 0 }; struct __user_cap_data_struct d[2]; capget(&h, d); A(SYS_capset, P(filled(&h, sizeof h)), P(filled(d, sizeof *d))))
 C(shm_set, struct shmid_ds d; shmctl(memory_id, IPC_STAT, &d); A(SYS_shmctl, memory_id, IPC_SET, P(filled(&d, sizeof d))))
 C(set_name, A(SYS_prctl, PR_SET_NAME, P(string("kernel"))))
 C(set_name_long, A(SYS_prctl, PR_SET_NAME, P(string("a name that is too long for it"))))
@@ -869,6 +877,7 @@ C(clock_adjtime64, A(SYS_clock_adjtime64, CLOCK_REALTIME, P(filled((char[208]){ 
     X(getpeername_in) X(getsockname_bad) X(futex_wake) X(futex_requeue) X(futex_cmp_requeue) X(futex_timeout) \
     X(futex_private_op) X(capget_v1) X(capget_null) X(sched_getaffinity_8) X(sched_getattr_48) X(sched_setattr_big) \
     X(getlk_set) X(getsig) X(process_vm_writev) X(fiemap_some) X(ifconf_null) X(ifaddr) X(ifmtu) X(ifhwaddr) X(ifname) \
+    X(ifdst) X(ifbroadcast) X(ifmask) X(ifmetric) X(ifmap) \
     X(getversion) X(outq) X(pgrp) X(sid) X(tcgeta) X(inq_socket) X(entropy) X(bmap_bad) X(ifqueue) X(ifmulti) X(arp) \
     X(qsize) X(fionread_file) X(tcgets2) X(discipline) X(exclusive) X(packet) X(figetbsz) X(getxattr_size) \
     X(getxattr_small) X(getgroups_size) X(readlinkat_missing) X(sigpending_4) X(sigprocmask_set) X(epoll_ctl) \
@@ -879,7 +888,7 @@ C(clock_adjtime64, A(SYS_clock_adjtime64, CLOCK_REALTIME, P(filled((char[208]){ 
     X(setsockopt_linger) X(setsockopt_timeo) X(epoll_mod) X(epoll_del) X(in_timerfd_settime) X(in_timer_settime) \
     X(in_timer_create) X(in_setitimer) X(utimensat) X(utimensat_null) X(in_sigaction) X(in_sigprocmask) \
     X(in_sigtimedwait) X(in_signalfd) X(in_sigaltstack) X(sigqueueinfo) X(semop) X(semtimedop) X(sem_setall) \
-    X(sem_set) X(msgsnd) X(shm_set) X(set_name) X(set_name_long) X(sched_setaffinity) X(sched_setaffinity_5) \
+    X(sem_set) X(msgsnd) X(msg_set) X(tgsigqueueinfo) X(capset_v1) X(shm_set) X(set_name) X(set_name_long) X(sched_setaffinity) X(sched_setaffinity_5) \
     X(sched_setparam) X(sched_setscheduler) X(sched_setattr) X(sched_setattr_48) X(tcsets) X(swinsize) X(unlock_pty) \
     X(fionbio) X(fioasync) X(setflags) X(tcflush) X(in_ifindex) X(setlk) X(ofd_setlk) X(setown_ex) X(setrlimit) \
     X(in_prlimit) X(in_nanosleep) X(in_clock_nanosleep) X(clock_settime_bad) X(ppoll_mask) X(pselect_mask) \
