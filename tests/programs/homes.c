@@ -321,6 +321,25 @@ static void of_gone(void)
     again_gone(q, 2 * PAGE);
 }
 
+/* What one write of the kernel left around a byte that was then stored there is one write still, also where it has moved to. */
+static void of_moved(void)
+{
+    int file = new_file(NULL, 1);
+    char *p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *to = room(8);
+    for (int i = 0; i < 3; i++) {
+        if (pread(file, p + 1000, 600, 0) != 600) exit(112);
+        write_late(p + 1100, 1);
+        write_late(p + 1300 + i, 2 * i);
+        char *q = mremap(p, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to + 2 * i * PAGE);
+        if (q == MAP_FAILED) exit(113);
+        for (int k = 990; k < 1400; k += 3) sum += load8(q + k);
+        write_late(q + 1110, 1);
+        store8(q + 1040);
+        for (int k = 1000; k < 1400; k += 5) sum += load8(q + k);
+        p = q;
+    }
+}
+
 /* A file of which first so many pages are mapped, then more, beside another one. */
 static void of_growing(long first, long then)
 {
@@ -417,6 +436,7 @@ int main(int count, char **word)
         of_pushed();
         of_segments();
         of_gone();
+        of_moved();
     }
     return 0;
 }
