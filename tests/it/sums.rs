@@ -445,6 +445,8 @@ fn what_is_left_of_a_write_is_one_transfer() {
         ("w12", "r12", 10, 8, 4),
         ("w13", "r13", 1, 1, 1),
         ("<initial registers>", "r13", 15, 1, 15),
+        ("w14", "r14", 8, 1, 8),
+        ("w15", "r15", 8, 1, 8),
     ] {
         let row = format!(
             "flow\t{writer}\t{reader}\tregister\t{}\t{}\t{}\t{addresses}",

@@ -247,8 +247,15 @@ fn what_qemu_reads_and_writes() {
     const OTHERWISE: [&str; 2] = ["getsockopt_small", "tcgeta"];
     // It wants 16 bytes of any name, refuses sets that are not whole words before it looks, reads half of an interface, and goes on
     // without a time that is not there. A lock of 32 bits is too short. It takes no settings of a queue, wherever they are.
-    const READ: [&str; 6] =
-        ["set_name", "sched_setaffinity_5", "in_ifindex", "in_nanosleep", "ofd_setlk", "msg_set"];
+    const READ: [&str; 7] = [
+        "set_name",
+        "sched_setaffinity_5",
+        "in_ifindex",
+        "in_nanosleep",
+        "ofd_setlk",
+        "in_ofd_getlk",
+        "msg_set",
+    ];
     // It reads behind these itself, and ends where nothing is.
     const WITHOUT: [&str; 2] = ["connect_abstract", "msgsnd"];
     let scratch = Scratch::new("told-qemu");

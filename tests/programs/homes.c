@@ -321,6 +321,22 @@ static void of_gone(void)
     again_gone(q, 2 * PAGE);
 }
 
+/* Far above, as Go has its heap: beside others, and before and behind them. */
+static void of_high(void)
+{
+    int file = new_file(NULL, 4);
+    char *low = map_at(NULL, file, 4, 0), *high = map_at((void *)0x34500000000, file, 4, 0);
+    write_late(high + PAGE - 20, 40);
+    write_far(low + 30, 20);
+    read_late(low + PAGE - 30, 60);
+    read_far(high + 20, 40);
+    munmap(high + PAGE, 2 * PAGE);
+    again_late(low + PAGE - 30, 60);
+    write_late(high + 3 * PAGE, 20);
+    again_far(low + 3 * PAGE, 40);
+    read_far(high, 100);
+}
+
 /* What one write of the kernel left around a byte that was then stored there is one write still, also where it has moved to. */
 static void of_moved(void)
 {
@@ -437,6 +453,7 @@ int main(int count, char **word)
         of_segments();
         of_gone();
         of_moved();
+        of_high();
     }
     return 0;
 }

@@ -764,6 +764,8 @@ C(setflags, A(SYS_ioctl, source_to, 0x40086602, P(NEW(int, { 0x80000 }))))
 C(tcflush, A(SYS_ioctl, terminal, TCFLSH, 0))
 C(in_ifindex, A(SYS_ioctl, udp, SIOCGIFINDEX, P(filled(&loopback, sizeof loopback))))
 C(setlk, struct flock l = { .l_type = F_UNLCK, .l_whence = SEEK_SET }; A(SYS_fcntl, source_to, F_SETLK, P(filled(&l, sizeof l))))
+C(in_getlk, struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET }; A(SYS_fcntl, source_to, F_GETLK, P(filled(&l, sizeof l))))
+C(in_ofd_getlk, struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET }; A(SYS_fcntl, source_to, 36 /* F_OFD_GETLK */, P(filled(&l, sizeof l))))
 C(ofd_setlk, struct flock l = { .l_type = F_UNLCK, .l_whence = SEEK_SET }; A(SYS_fcntl, source_to, 37, P(filled(&l, sizeof l))))
 C(setown_ex, A(SYS_fcntl, pipes[0], F_SETOWN_EX, P(NEW(struct f_owner_ex, { F_OWNER_PID, 0 }))))
 C(setrlimit, struct rlimit l; getrlimit(RLIMIT_CORE, &l); A(SYS_setrlimit, RLIMIT_CORE, P(filled(&l, sizeof l))))
@@ -890,7 +892,7 @@ C(clock_adjtime64, A(SYS_clock_adjtime64, CLOCK_REALTIME, P(filled((char[208]){ 
     X(in_sigtimedwait) X(in_signalfd) X(in_sigaltstack) X(sigqueueinfo) X(semop) X(semtimedop) X(sem_setall) \
     X(sem_set) X(msgsnd) X(msg_set) X(tgsigqueueinfo) X(capset_v1) X(shm_set) X(set_name) X(set_name_long) X(sched_setaffinity) X(sched_setaffinity_5) \
     X(sched_setparam) X(sched_setscheduler) X(sched_setattr) X(sched_setattr_48) X(tcsets) X(swinsize) X(unlock_pty) \
-    X(fionbio) X(fioasync) X(setflags) X(tcflush) X(in_ifindex) X(setlk) X(ofd_setlk) X(setown_ex) X(setrlimit) \
+    X(fionbio) X(fioasync) X(setflags) X(tcflush) X(in_ifindex) X(setlk) X(ofd_setlk) X(in_getlk) X(in_ofd_getlk) X(setown_ex) X(setrlimit) \
     X(in_prlimit) X(in_nanosleep) X(in_clock_nanosleep) X(clock_settime_bad) X(ppoll_mask) X(pselect_mask) \
     X(epoll_mask) X(capset) X(setgroups) X(setxattr) X(fsetxattr) X(removexattr) X(open) X(renameat) X(linkat) \
     X(symlinkat) X(mkdirat) X(unlinkat) X(fchmodat) X(fchownat) X(faccessat) X(chdir) X(truncate) X(in_statfs) \

@@ -46,6 +46,12 @@ _start:
 	# What nobody wrote is one version, in whole eight bytes and around one that was written.
 	call w13
 	call r13
+	# A save over the end of another one, of which the begin is read: what the former has comes back.
+	call w14
+	call over14
+	call r14
+	# A function that goes on in the next one.
+	call w15
 	dec %r12d
 	jnz .Lagain
 	xor %edi, %edi
@@ -80,6 +86,30 @@ _start:
 	function r11, mov %rax, to
 	function other12, movups area, %xmm8
 	function r12, movups %xmm8, to
+	function r14, mov %rbp, to
+	.type w14, @function
+w14:	mov area, %rbx
+	mov area + 8, %rbp
+	ret
+	.size w14, .-w14
+	.type over14, @function
+over14:	sub $16, %rsp
+	mov %rbx, (%rsp)
+	mov %rbp, 4(%rsp)
+	mov (%rsp), %eax
+	mov %eax, to + 32
+	xor %ebp, %ebp
+	mov 4(%rsp), %rbp
+	add $16, %rsp
+	ret
+	.size over14, .-over14
+	.type w15, @function
+w15:	mov area, %rdx
+	.size w15, .-w15
+	.type r15, @function
+r15:	mov %rdx, to
+	ret
+	.size r15, .-r15
 	function w13, pinsrb $3, area, %xmm9
 	function r13, movups %xmm9, to
 

@@ -257,7 +257,7 @@ static void edges(int file, int a, int b)
     struct msghdr *to = (struct msghdr *)before_end(sizeof *to);
     *to = (struct msghdr){ .msg_iov = parts, .msg_iovlen = 2 };
     C(sendmsg, a, to, 0, 0, 0, 0); R(one, 6); R(two, 5); over();
-    C(recvmsg, b, to, 0, 0, 0, 0); say("structures", 0); W(one, 6); W(two, 5); over();
+    C(recvmsg, b, to, 0, 0, 0, 0); S(&to->msg_controllen, 8); S(&to->msg_flags, 4); W(one, 6); W(two, 5); over();
     C(sendmsg, a, (char *)to + 8, 0, 0, 0, 0); over();
     struct mmsghdr *all = (struct mmsghdr *)before_end(2 * sizeof *all);
     all[0].msg_hdr = all[1].msg_hdr = *to;
