@@ -156,6 +156,19 @@ fn what_is_recorded_is_verified() {
     }
 }
 
+/// Words that are read for nothing are read: by the steps, and by the sums.
+#[test]
+fn a_load_that_nobody_needs_is_recorded() {
+    let scratch = Scratch::new("record-forgets");
+    let Some(program) = program(&scratch, "forgets") else { return };
+    let (db, sums) = (scratch.path("db"), scratch.path("sums"));
+    let options = ["-o", utf8(&db), "--sums", utf8(&sums), "--check-sums"];
+    let output = record(&options, &[utf8(&program)]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(bytes(&db, "<forgets .bss>", "look"), ["12"]);
+    assert_eq!(bytes(&db, "main", "look"), ["4"]);
+}
+
 /// A file's bytes are the file's until other memory takes their place.
 #[test]
 fn memory_in_the_place_of_a_file_is_its_own() {

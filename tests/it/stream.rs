@@ -245,6 +245,10 @@ pub fn recorder() -> Option<PathBuf> {
     }))
 }
 
+/// With loads that nobody needs, as addfg's recorder has them.
+const LACKEY: [&str; 3] =
+    ["--tool=lackey", "--trace-mem=yes", "--vex-iropt-register-updates=allregs-at-mem-access"];
+
 fn valgrind(recorder: &Path, arguments: &[&str], program: &Path) {
     let mut command = Command::new("valgrind");
     command.env_clear().env("VALGRIND_LIB", recorder).env("PATH", "/usr/bin:/bin");
@@ -274,7 +278,7 @@ fn the_recorder_records_what_lackey_does() {
         let to = format!("--stream={}", text(&stream));
         valgrind(&recorder, &["--tool=addfg", &to], &program);
         let to = format!("--log-file={}", text(&log));
-        valgrind(&recorder, &["--tool=lackey", "--trace-mem=yes", &to], &program);
+        valgrind(&recorder, &[&LACKEY[..], &[to.as_str()]].concat(), &program);
         let build = |trace: &Path| {
             let database = trace.with_extension("duckdb");
             let (trace, elf) = (text(trace), text(&program));
@@ -350,7 +354,7 @@ fn random_programs_are_recorded_as_lackey_does() {
         let (stream, log) = (scratch.path("a.stream"), scratch.path("a.log"));
         valgrind(&recorder, &["--tool=addfg", &format!("--stream={}", utf8(&stream))], &program);
         let to = format!("--log-file={}", utf8(&log));
-        valgrind(&recorder, &["--tool=lackey", "--trace-mem=yes", &to], &program);
+        valgrind(&recorder, &[&LACKEY[..], &[to.as_str()]].concat(), &program);
         if second_reader(&stream).is_none() {
             return;
         }
