@@ -729,8 +729,11 @@ impl<'a> Unpacker<'a> {
     }
 
     fn times(&mut self, steps: usize) -> Result<(), ChunkError> {
+        let column = &mut self.columns[Column::Times as usize];
+        // What has no clock may follow what has one.
+        let steps = if column.0.is_empty() { 0 } else { steps };
         for _ in 0..steps {
-            let moved = unzigzag(self.columns[Column::Times as usize].number()?);
+            let moved = unzigzag(column.number()?);
             self.time = self.time.wrapping_add(moved);
             self.out.time.push(self.time);
         }

@@ -117,6 +117,25 @@ proptest! {
     }
 }
 
+/// What no run has takes no room, and a trace without a clock may follow one that has it.
+#[test]
+fn what_a_trace_does_not_have_is_empty() {
+    let run = |time: &[u64]| Owned {
+        thread: 0,
+        block: 0,
+        address: vec![],
+        value: vec![],
+        time: time.to_vec(),
+        sp: None,
+        linked: None,
+    };
+    let with = [run(&[7]), run(&[9]), run(&[])];
+    assert_eq!(unpack_all(&pack(&with)), with);
+    let chunks = pack(&[run(&[]), run(&[])]);
+    let runs = unpack(&chunks[0].data).unwrap();
+    assert!(runs.ends().is_empty() && !runs.has_values() && runs.times_of(0..2).is_empty());
+}
+
 #[test]
 fn times_come_out() {
     let run = |time| Owned {
