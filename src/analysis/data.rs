@@ -143,4 +143,10 @@ impl<O: Output> Data<O> {
     pub fn gives_local(&self) -> bool {
         self.options.details == Details::Local
     }
+
+    /// All reads of the segment that runs give rows.
+    #[inline]
+    pub fn gives_all(&self) -> bool {
+        self.gives_local() && self.kept.now()
+    }
 }

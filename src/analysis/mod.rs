@@ -118,6 +118,9 @@ pub struct Options {
     pub superblock_after: u32,
     /// Whether sums are wanted. Rows do not depend on it.
     pub sums: bool,
+    /// Whether communications may come in any order. Else that of those inside an instance does not depend on
+    /// where a batch ends.
+    pub any_order: bool,
 }
 
 impl Options {
@@ -135,10 +138,15 @@ impl Options {
         if self.gives_instances() { Actors::Instructions } else { Actors::Functions }
     }
 
+    fn order(&self) -> Order {
+        match self.details == Details::Local && !self.any_order {
+            true => Order::AsMade,
+            false => Order::ByKind,
+        }
+    }
+
     fn purpose(&self) -> Purpose {
-        let local = self.details == Details::Local;
-        let order = if local { Order::AsMade } else { Order::ByKind };
-        Purpose { saves: self.saves, actors: self.actors(), order }
+        Purpose { saves: self.saves, actors: self.actors(), order: self.order() }
     }
 }
 

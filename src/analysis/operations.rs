@@ -86,6 +86,9 @@ impl<O: Output> Machine<O> {
         debug_assert!(segment.read_first == 0 || segment.reads.is_empty());
         if copies {
             self.copying.clear();
+        }
+        // Of what is recent no row is given.
+        if copies || self.data.gives_all() {
             self.data.settle(&mut self.threads[t]);
         }
         if segment.read_first == 0 {
@@ -132,7 +135,8 @@ impl<O: Output> Machine<O> {
     ) {
         let Segment { operations, read_first, quick, read_set, met, runs_as, .. } = segment;
         let mut saves = self.restorable(t);
-        let rows = self.data.options.gives_communications();
+        let rows = self.data.options.gives_communications() && self.data.kept.now();
+        let is_quick = !self.data.gives_all();
         for (op, quick) in operations[*read_first..].iter_mut().zip(quick) {
             debug_assert!(
                 !self.data.saves.has_met(),
@@ -141,6 +145,7 @@ impl<O: Output> Machine<O> {
             let (thread, data) = (&mut self.threads[t], &mut self.data);
             let address = run.addresses[usize::from(quick.mem)];
             let done = match quick.kind {
+                FastKind::Load | FastKind::LoadRegister | FastKind::StoreRegister if !is_quick => false,
                 FastKind::Load | FastKind::LoadRegister => {
                     let Data { memory, sums, ended, .. } = data;
                     let top = if FLOWS { thread.calls.top_mut() } else { None };
@@ -231,6 +236,12 @@ impl<O: Output> Machine<O> {
         let Segment { operations, read_first, in_set, read_set, function, .. } = segment;
         let (set, others) = operations[..*read_first].split_at_mut(*in_set);
         let (thread, data) = (&mut self.threads[t], &mut self.data);
+        if data.gives_all() {
+            for op in &mut operations[..*read_first] {
+                self.read(t, op, call, seq + u64::from(op.step));
+            }
+            return;
+        }
         let unique = read_set.unique();
         if !set.is_empty() && read_set.read_all(&mut thread.recent) {
             if !read_set.is_touched(t, None) {
@@ -272,6 +283,7 @@ impl<O: Output> Machine<O> {
         let mut rest = &segment.writes[..];
         if let Some((in_set, set)) = &segment.write_set
             && self.restored.is_empty()
+            && !self.data.gives_all()
         {
             if !self.threads[t].recent.write_all(set) {
                 self.data.settle(&mut self.threads[t]);
@@ -313,7 +325,7 @@ impl<O: Output> Machine<O> {
         let Some(frame) = self.threads[t].calls.top_mut() else { return };
         let flow = frame.payload.flows.own((call, frame.function));
         flow.add(segment.static_bytes, segment.static_unique, segment.static_transfers);
-        if self.data.gives_local() && self.data.kept.now() {
+        if self.data.gives_all() {
             self.data.give_inside(segment, run.seq);
         }
     }

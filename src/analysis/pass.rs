@@ -14,7 +14,8 @@ use super::shadow::Registers;
 use super::stack::{Arrival, CallKind, Frame, Point, Transfer};
 use super::superblock::{Superblocks, Unit};
 use super::transfer::{End, Previous, classify, resumes};
-use super::{CodeMap, Details, Options, Output, RecordedRange};
+use super::segment::Order;
+use super::{CodeMap, Options, Output, RecordedRange};
 use crate::event::{
     BlockDef, EventSink, ExceptionEntry, ImageMap, InsnDef, Keeps, MemShape, NamedRange, RegSpan,
     RunBatch, RunEnd, SystemCall,
@@ -187,6 +188,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.machine.data.first_sp = address;
     }
 
+    /// The instruction set has a link register.
+    #[inline]
+    fn links(&self) -> bool {
+        self.processor.slot == FrameSlot::StackPointer
+    }
+
     /// Size of a thread's register file.
     pub(super) fn register_bytes(&self) -> usize {
         self.processor.register_bytes
@@ -265,12 +272,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     /// call instance in between.
     #[cold]
     fn join(&mut self, unit: Unit, next: u32) {
-        // The order of local communications would depend on where a batch ends.
-        if self.machine.data.options.details == Details::Local {
+        if self.machine.data.options.order() == Order::AsMade {
             return;
         }
         let (before, after) = (self.prepared(unit), &self.blocks[next as usize]);
-        let Some(members) = self.superblocks.members(unit, next, before, after) else { return };
+        let (blocks, links) = ((before, after), self.links());
+        let Some(members) = self.superblocks.members(unit, next, blocks, links) else { return };
         let defs = || members.iter().map(|&m| &self.defs[m as usize]);
         let def = BlockDef {
             steps: defs().flat_map(|d| d.steps.iter().copied()).collect(),
@@ -462,9 +469,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             }
             if part {
                 let (calls, data) = (&self.machine.threads[t].calls, &mut self.machine.data);
-                kept |= data.kept.segment(|function| calls.live(function));
+                kept |= data.kept.segment(t, |function| calls.live(function));
             }
-            self.machine.segment(t, segment, &values);
+            if self.machine.data.kept.follows() {
+                self.machine.segment(t, segment, &values);
+            }
             let at = run.point(seq, end - 1);
             self.machine.threads[t].calls.ran(u64::from(segment.steps), at);
         }
@@ -473,9 +482,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             FrameSlot::ReturnSlot => last.slot.and_then(|s| run.addresses.get(s as usize).copied()),
             FrameSlot::StackPointer => run.end.and_then(|e| e.sp),
         };
+        let links = self.links();
         let thread = &mut self.machine.threads[t];
         let linked = run.end.is_some_and(|e| e.linked);
-        let links = self.processor.slot == FrameSlot::StackPointer;
         thread.previous = Some(Previous { last, slot, linked, links });
         thread.steps += u64::from(steps);
         self.seq += u64::from(steps);

@@ -1038,7 +1038,7 @@ pub(super) fn described(summary: &Summary, rows: &Rows) -> Given {
 }
 
 pub(super) fn options(saves: SaveRule, details: Details, superblock_after: u32) -> Options {
-    Options { saves, details, superblock_after, sums: true }
+    Options { saves, details, superblock_after, sums: true, any_order: false }
 }
 
 pub(super) fn same(case: &str, what: &str, one: &[String], other: &[String]) {

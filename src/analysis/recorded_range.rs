@@ -11,11 +11,34 @@ pub struct RecordedRange {
     now: bool,
     /// By run of the batch that was pushed last: whether some of it is kept. Empty where all is.
     runs: Vec<bool>,
+    /// Where nothing is kept, calls only are followed. None: all that is done there is.
+    followed: Option<Followed>,
+}
+
+/// Whether the last segment of each thread was of what is kept.
+#[derive(Debug)]
+struct Followed {
+    of_threads: Vec<bool>,
+    /// How many were.
+    count: usize,
+}
+
+impl Followed {
+    /// Whether something is kept of some thread, of which one runs a segment.
+    #[inline]
+    fn segment(&mut self, thread: usize, kept: bool) -> bool {
+        if self.of_threads.len() <= thread {
+            self.of_threads.resize(thread + 1, false);
+        }
+        let before = std::mem::replace(&mut self.of_threads[thread], kept);
+        self.count = self.count + usize::from(kept) - usize::from(before);
+        self.count > 0
+    }
 }
 
 impl Default for RecordedRange {
     fn default() -> RecordedRange {
-        RecordedRange { inside: None, now: true, runs: Vec::new() }
+        RecordedRange { inside: None, now: true, runs: Vec::new(), followed: None }
     }
 }
 
@@ -24,6 +47,25 @@ impl RecordedRange {
     /// those of which [`CodeMap::is_kept`](super::CodeMap::is_kept) holds.
     pub fn only_inside(&mut self) {
         self.inside = Some(Vec::new());
+    }
+
+    /// Keeps what runs while such an instance is alive in any thread. Of all else, calls and events only are
+    /// followed: what is read later of what was written then has an older writer, or none. `kept`: by thread,
+    /// whether one is alive.
+    pub fn calls_only_outside(&mut self, kept: Vec<bool>) {
+        self.inside.get_or_insert_default();
+        let count = kept.iter().filter(|kept| **kept).count();
+        self.followed = Some(Followed { of_threads: kept, count });
+    }
+
+    /// All that runs is followed.
+    pub fn follow_all(&mut self) {
+        self.followed = None;
+    }
+
+    /// Whether one of the functions is alive in a thread with so many live instances of each.
+    pub fn is_inside(&self, live: impl Fn(FunctionId) -> u32) -> bool {
+        self.inside.as_ref().is_none_or(|functions| functions.iter().any(|f| live(*f) > 0))
     }
 
     /// A function has an instruction.
@@ -49,10 +91,18 @@ impl RecordedRange {
 
     /// A segment begins in a thread with so many live instances of a function. Gives whether it is
     /// of what is kept.
-    pub fn segment(&mut self, live: impl Fn(FunctionId) -> u32) -> bool {
-        let inside = |functions: &Vec<FunctionId>| functions.iter().any(|f| live(*f) > 0);
-        self.now = self.inside.as_ref().is_none_or(inside);
+    pub fn segment(&mut self, thread: usize, live: impl Fn(FunctionId) -> u32) -> bool {
+        self.now = self.is_inside(live);
+        if let Some(followed) = &mut self.followed {
+            self.now = followed.segment(thread, self.now);
+        }
         self.now
+    }
+
+    /// What the segment that runs does is followed.
+    #[inline]
+    pub fn follows(&self) -> bool {
+        self.now || self.followed.is_none()
     }
 
     /// A batch begins.

@@ -3,16 +3,18 @@
 use super::access::SaveRule;
 use super::live_in::LiveIn;
 use super::origin::Packed;
+use super::pass::Pass;
 use super::random::{
     Code, DATA, Insn, Place, REGISTERS, Random, Rows, Run, operand, options, pass_over,
     pass_without_blocks, plain, push_runs, same, seeds, sorted,
 };
 use super::shadow::Cell;
 use super::state::{SaveState, State, ThreadState};
+use super::stack::Point;
 use super::wild::wild;
 use super::*;
 use crate::event::{BlockDef, Event, KernelAccess, SystemCall};
-use crate::id::{ActorId, IntervalId};
+use crate::id::{ActorId, IntervalId, ThreadId};
 use crate::isa::{Decoded, FlowKind, MemOperand};
 use std::collections::BTreeSet;
 
@@ -67,6 +69,17 @@ fn state_at(
     Some((state, seq))
 }
 
+/// A pass that is to go on after so many mappings.
+fn pass_with_blocks_later(code: &Code, options: Options, mapped: usize) -> Pass<Code, Rows> {
+    let options = Options { sums: false, ..options };
+    let mut pass = pass_without_blocks(code, options, mapped);
+    // As they are stored, with the operands of accesses.
+    let (_, insns, defs) = pass_over(code, options).into_code();
+    assert_eq!(insns.len(), code.insns.len());
+    defs.into_iter().for_each(|def| pass.add_block_later(def));
+    pass
+}
+
 fn resumed(
     code: &Code,
     run: &Run,
@@ -74,12 +87,7 @@ fn resumed(
     (state, seq, at): (&State, u64, usize),
 ) -> (Rows, Vec<bool>) {
     let mapped = mapped(run, at);
-    let options = Options { sums: false, ..options };
-    let mut pass = pass_without_blocks(code, options, mapped);
-    // As they are stored, with the operands of accesses.
-    let (_, insns, defs) = pass_over(code, options).into_code();
-    assert_eq!(insns.len(), code.insns.len());
-    defs.into_iter().for_each(|def| pass.add_block_later(def));
+    let mut pass = pass_with_blocks_later(code, options, mapped);
     assert!(pass.fits(state));
     let placed = code.setting.placed.iter().take(mapped).flatten();
     let sections = || code.setting.sections.iter().chain(placed.clone()).cloned().collect();
@@ -225,6 +233,87 @@ fn a_part_alone_gives_the_rows_of_the_whole() {
             }
             let case = format!("wild {seed} without exceptions, {saves:?}, {at}");
             assert!(agrees(&case, &code, &plain, saves, at), "{case}: a state");
+        }
+    }
+}
+
+/// What is read while a function is alive, of what was written since then, is known where of all else calls only
+/// are followed.
+fn inside_agrees(case: &str, (code, run): (&Code, &Run), function: usize, at: usize, after: u32) {
+    let saves = SaveRule::Transparent;
+    let mut code = code.clone();
+    // What copies would hand on what is not known.
+    (code.setting.kept, code.setting.through) = (None, None);
+    let Some((state, first)) = state_at(&code, run, saves, at, after) else { return };
+    let local = options(saves, Details::Local, u32::MAX);
+    let mut whole = pass_over(&code, local);
+    push_runs(&mut whole, &code, run, 0..run.block.len(), usize::MAX / 2);
+    whole.finish();
+    code.setting.kept = Some(function);
+    let (of, seq) = (FunctionId::at(function), |point: Point| point.seq.map_or(0, Seq::get));
+    let calls = whole.output().calls.iter().filter(|call| call.function == of);
+    let mut alive: Vec<(ThreadId, u64, u64)> =
+        calls.map(|call| (call.thread, seq(call.begin), seq(call.end))).collect();
+    alive.sort_unstable();
+    alive.dedup_by(|next, before| {
+        let meets = next.0 == before.0 && next.1 <= before.2;
+        before.2 = if meets { before.2.max(next.2) } else { before.2 };
+        meets
+    });
+    let threads = (0..run.block.len()).flat_map(|at| {
+        let steps = code.blocks[run.block[at] as usize].len();
+        std::iter::repeat_n(ThreadId::at(run.thread[at] as usize), steps)
+    });
+    let threads: Vec<ThreadId> = threads.collect();
+    // Since when the function is alive in the thread that reads.
+    let since = |row: &Communication| {
+        let read = row.read.seq.get();
+        let is_in = |(thread, from, to): &&(ThreadId, u64, u64)| {
+            *thread == threads[read as usize - 1] && (*from..=*to).contains(&read)
+        };
+        alive.iter().find(is_in).map(|(_, from, _)| *from)
+    };
+    let is_known = |row: &&Communication| match (&row.write, since(row)) {
+        (Origin::Step(write), Some(since)) => {
+            write.seq.get() >= since && row.read.seq.get() >= first
+        }
+        _ => false,
+    };
+    let options = Options { any_order: true, superblock_after: after, ..local };
+    let mapped = mapped(run, at);
+    let mut part = pass_with_blocks_later(&code, options, mapped);
+    let placed = code.setting.placed.iter().take(mapped).flatten();
+    part.resume(first, &state, code.setting.sections.iter().chain(placed).cloned().collect());
+    part.follow_calls_only_outside();
+    run.block[at..].iter().for_each(|block| part.need(*block));
+    push_runs(&mut part, &code, run, at..run.block.len(), 77);
+    part.finish();
+    let [whole, part] = [whole.output(), part.output()];
+    let [expected, found] = [&*whole, &*part].map(|rows| {
+        let known = rows.communications.iter().filter(is_known);
+        let mut all = rows_of(rows, &state, first);
+        vec![all.remove(0), all.remove(0), sorted(known.map(communication))]
+    });
+    for ((name, found), expected) in ["calls", "intervals", "rows"].iter().zip(&found).zip(&expected) {
+        same(case, name, found, expected);
+    }
+}
+
+#[test]
+fn what_a_function_reads_is_known_where_calls_only_are_followed() {
+    for seed in seeds(12) {
+        let mut random = Random(seed.wrapping_mul(0x9fb2_1c65_1e98_df25) | 1);
+        let code = Code::new(&mut random);
+        let run = Run::new(&code, &mut random, 150, 1 + (seed % 3) as usize, seed % 2 == 1);
+        let wild = wild(seed);
+        let wild = (wild.0, without_exceptions(with_own_threads(wild.1)));
+        for (name, (code, run)) in [("tame", (code, run)), ("wild", wild)] {
+            for after in [1, 3, u32::MAX] {
+                let at = 1 + random.below(run.block.len() as u64 / 2) as usize;
+                let function = random.below(code.functions.len() as u64) as usize;
+                let case = format!("{name} {seed}, function {function}, {at}, {after}");
+                inside_agrees(&case, (&code, &run), function, at, after);
+            }
         }
     }
 }

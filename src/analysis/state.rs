@@ -10,6 +10,7 @@ use super::data::Thread;
 use super::forks::Forks;
 use super::live_in::LiveIn;
 use super::memory::{Memory, Version};
+use super::operations::Machine;
 use super::outlived::Switches;
 use super::pass::Pass;
 use super::place::SectionRange;
@@ -202,6 +203,17 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         self.machine.threads = threads;
         self.set_next_seq(seq);
+    }
+}
+
+impl<C: CodeMap, O: Output> Pass<C, O> {
+    /// Has calls and events only followed of what runs from here on while nothing is kept of any thread, see
+    /// [`RecordedRange::calls_only_outside`](super::RecordedRange::calls_only_outside).
+    pub fn follow_calls_only_outside(&mut self) {
+        let Machine { threads, data, .. } = &mut self.machine;
+        let is_inside = |thread: &Thread| data.kept.is_inside(|f| thread.calls.live(f));
+        let inside = threads.iter().map(is_inside).collect();
+        data.kept.calls_only_outside(inside);
     }
 }
 

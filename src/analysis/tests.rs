@@ -63,6 +63,7 @@ fn empty_pass() -> Pass<Pages, Rows> {
         details: Details::Local,
         superblock_after: u32::MAX,
         sums: true,
+        any_order: false,
     };
     let processor = Processor {
         register_bytes: 64,
@@ -518,6 +519,7 @@ fn the_last_run_may_be_of_another_thread() {
             details: Details::Sums,
             superblock_after,
             sums: true,
+            any_order: false,
         };
         let processor = Processor {
             register_bytes: 64,
@@ -563,6 +565,7 @@ fn linked_jumps_are_calls() {
             details: Details::Instances,
             superblock_after,
             sums: true,
+            any_order: false,
         };
         let link = RegSpan { offset: 56, size: 8 };
         let processor = Processor {
@@ -586,6 +589,30 @@ fn linked_jumps_are_calls() {
         pass.finish();
         let found = calls(&mut pass);
         assert_eq!(found.iter().filter(|(kind, ..)| *kind == "call").count(), 7, "{found:?}");
+    }
+}
+
+/// Where there is a link register, a function may return by a jump to what is in any register: however often it does.
+#[test]
+fn jumps_by_registers_are_returns_again_and_again() {
+    for superblock_after in [1, u32::MAX] {
+        let mut pass = pass_with(Details::Instances, 64, Vec::new());
+        pass.superblocks = superblock::Superblocks::new(superblock_after);
+        let code = [
+            (0x100, FlowKind::Call),
+            (0x104, FlowKind::Jump),
+            (0x200, FlowKind::Next),
+            (0x204, FlowKind::Jump),
+        ];
+        let code = code.map(|(address, kind)| (address, instruction(kind)));
+        let mut pass = pass_of(pass, code.into());
+        let end = RunEnd { sp: Some(0x7000), linked: false, destination: None };
+        let (block, end) = ([0, 2, 3, 1].repeat(8), vec![end; 32]);
+        pass.push(&RunBatch { block, end, ..RunBatch::default() });
+        pass.finish();
+        let found = calls(&mut pass);
+        let returns = found.iter().filter(|found| (found.0, found.1) == ("call", "return"));
+        assert_eq!((returns.count(), found.len()), (8, 9), "{superblock_after}: {found:?}");
     }
 }
 
@@ -673,6 +700,7 @@ fn what_a_handler_stores_in_the_frame_goes_back_to_the_register() {
             details: Details::Local,
             superblock_after: u32::MAX,
             sums: true,
+            any_order: false,
         };
         let halves = [(2, RegSpan { offset: 8, size: 4 }), (3, RegSpan { offset: 12, size: 4 })];
         let processor = Processor {
@@ -941,8 +969,7 @@ fn pass_with(
     register_bytes: usize,
     frame: Vec<(u64, RegSpan)>,
 ) -> Pass<Pages, Rows> {
-    let options =
-        Options { saves: SaveRule::Transparent, details, superblock_after: u32::MAX, sums: true };
+    let options = super::random::options(SaveRule::Transparent, details, u32::MAX);
     let processor = Processor {
         register_bytes,
         slot: FrameSlot::StackPointer,

@@ -12,9 +12,9 @@ use crate::analysis::pass::Pass;
 use crate::analysis::shadow::{Cell, access};
 use crate::analysis::state::State;
 use crate::analysis::{
-    Call, Communication, Flow, FoldedCall, Interval, Late, Output, SavedRegister,
+    Call, Communication, Flow, FoldedCall, Interval, Late, Options, Output, SavedRegister,
 };
-use crate::event::RunBatch;
+use crate::event::{Event, RunBatch};
 use crate::id::{CallId, FunctionId, InstructionId, Seq};
 use crate::store::chunk::{ChunkError, Runs};
 use crate::store::run_state::unpack_state;
@@ -121,19 +121,27 @@ pub(super) struct Historian<'a> {
     chunks: &'a [Chunk],
     going_on: &'a GoingOn,
     with_reads: bool,
+    /// Some functions hand on what others wrote, whenever that was (`--through`).
+    copies: bool,
 }
 
 impl Historian<'_> {
+    /// `reads`: those while instances of these functions are alive are wanted. Who wrote before the first of them
+    /// began may not be known.
     pub fn new<'a>(
         (run, chunks): (&'a Run, &'a [Chunk]),
         going_on: &'a GoingOn,
-        with_reads: bool,
+        reads: Option<&BTreeSet<FunctionId>>,
     ) -> Historian<'a> {
-        let detail = if with_reads { Detail::Full } else { Detail::Instance };
+        let detail = if reads.is_some() { Detail::Full } else { Detail::Instance };
         let options = packed::without_sums(run.literal, detail);
-        let (code, inside, output) = (run.code.clone(), BTreeSet::new(), Found::default());
-        let replayed = Replayed::new(code, run.threads, options, &inside, output, true);
-        Historian { replayed, run, chunks, going_on, with_reads }
+        // They are sorted here.
+        let options = Options { any_order: true, ..options };
+        let (code, output, nobody) = (run.code.clone(), Found::default(), BTreeSet::new());
+        let inside = reads.unwrap_or(&nobody);
+        let replayed = Replayed::new(code, run.threads, options, inside, output, true);
+        let copies = run.code.functions.iter().any(|function| function.through);
+        Historian { replayed, run, chunks, going_on, with_reads: reads.is_some(), copies }
     }
 
     /// The instructions of the steps.
@@ -163,7 +171,13 @@ impl Goes for Historian<'_> {
         resume(&mut self.replayed, chunk, &state).map_err(damaged)?;
         let steps = if self.with_reads { self.steps(&runs) } else { Ok(Vec::new()) };
         let steps = steps.map_err(damaged)?;
-        let output = self.replayed.pass.output();
+        let pass = &mut self.replayed.pass;
+        // Where a handler goes back to may depend on what it has done to registers.
+        match self.copies || runs.events.iter().any(|(_, event)| is_exception(event)) {
+            true => pass.kept().follow_all(),
+            false => pass.follow_calls_only_outside(),
+        }
+        let output = pass.output();
         (output.first, output.begun) = (chunk.first, (state.calls, state.intervals));
         let mut push = |pass: &mut Pass<_, Found>, batch: &RunBatch| pass.push(batch);
         self.replayed.chunk(runs.clone(), &mut push).map_err(damaged)?;
@@ -178,6 +192,10 @@ impl Goes for Historian<'_> {
         output.communications.clear();
         Ok(History { runs, intervals, callers, reads })
     }
+}
+
+fn is_exception(event: &Event) -> bool {
+    matches!(event, Event::ExceptionEntry(_) | Event::ExceptionReturn { .. })
 }
 
 /// Communications in the order of their reads, with the instructions that wrote.

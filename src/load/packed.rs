@@ -462,6 +462,7 @@ pub(super) fn options(literal: bool, detail: Detail) -> analysis::Options {
         },
         superblock_after: superblock::HOT,
         sums: true,
+        any_order: false,
     }
 }
 

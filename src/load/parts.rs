@@ -459,21 +459,22 @@ impl Parts {
         self.each(connection, chunks, |_| Crosser::new(run, whose, going_on), take)
     }
 
-    /// What happened in some chunks, which are given in their order; with what they read if asked for.
+    /// What happened in some chunks, which are given in their order. `reads`: what was read while instances of
+    /// these functions were alive is wanted; who wrote it is known if that was after the first of them began.
     ///
     /// # Errors
     /// Where a chunk or its state is damaged, and those of `take`.
     pub fn histories<E: From<BuildError>>(
         &self,
         connection: &Connection,
-        with_reads: bool,
+        reads: Option<&BTreeSet<FunctionId>>,
         chunks: &[usize],
         take: impl FnMut(usize, History) -> Result<(), E>,
     ) -> Result<(), E> {
         let Packed { chunks: all, run, ended, .. } = &self.of;
         let intervals = ended.iter().flat_map(|ended| &ended.intervals);
         let going_on = &GoingOn::new(all, intervals, ended.iter().flat_map(|ended| &ended.late));
-        self.each(connection, chunks, |_| Historian::new((run, all), going_on, with_reads), take)
+        self.each(connection, chunks, |_| Historian::new((run, all), going_on, reads), take)
     }
 
     /// The calls that begin and end in some chunks.

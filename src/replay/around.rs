@@ -2,7 +2,7 @@
 //! processors as there are. What the calls in them did is put together in the order of the run; no rows of
 //! it are made.
 
-use super::code::Code;
+use super::code::{Code, Fetch};
 use super::control::{ControlFlow, Transitions, Walk};
 use super::dependences::{Gatherer, LoopDependences};
 use super::error::ReplayError;
@@ -23,6 +23,8 @@ pub struct Around<'a> {
     code: Code,
     /// In order: where some are not of them, none of the set is open before those that follow.
     chunks: Vec<usize>,
+    /// The set, and functions in whose instances its code runs.
+    open: BTreeSet<FunctionId>,
     /// Calls that go on from one chunk into another, each with its last step.
     ends: FxHashMap<CallId, u64>,
     /// Callers of those.
@@ -43,7 +45,7 @@ impl<'a> Around<'a> {
         let ends = calls().map(|call| (call.call, call.end.seq.map_or(0, |seq| seq.get())));
         let ends = ends.collect();
         let callers = calls().filter_map(|call| Some((call.call, call.parent?))).collect();
-        Ok(Some(Around { connection, parts, code, chunks: Vec::new(), ends, callers }))
+        Ok(Some(Around { connection, parts, code, chunks: Vec::new(), open: BTreeSet::new(), ends, callers }))
     }
 
     pub fn code(&self) -> &Code {
@@ -64,6 +66,7 @@ impl<'a> Around<'a> {
             let before = open.len();
             open.extend(callers);
             if open.len() == before {
+                self.open = open;
                 return Ok(found);
             }
         }
@@ -81,9 +84,10 @@ impl<'a> Around<'a> {
         let blocks = self.code.blocks().iter().map(|block| block.instructions.iter().any(is_of));
         let blocks: Vec<bool> = blocks.collect();
         let (mut walk, mut callers) = (Walk::default(), BTreeSet::new());
-        self.parts.histories(self.connection, false, &self.chunks, |at, history| {
+        self.parts.histories(self.connection, None, &self.chunks, |at, history| {
             let mut calls: FxHashSet<CallId> = FxHashSet::default();
-            self.code.history(&history, |piece| {
+            let of = (&history, Fetch::Flow);
+            self.code.history(of, &mut walk, |_, _| false, |walk, piece| {
                 walk.piece(piece);
                 if let Some(call) = piece.call
                     && blocks[piece.block_id.index()]
@@ -115,7 +119,7 @@ impl<'a> Around<'a> {
         let nests = Nests::new(&self.code, flow, of).with_callers(self.callers.clone());
         let mut gatherer = Gatherer::new(&self.code, self.connection, nests, places)?;
         let mut shown = Shown::default();
-        self.parts.histories(self.connection, true, &self.chunks, |_, history| {
+        self.parts.histories(self.connection, Some(&self.open), &self.chunks, |_, history| {
             let own = history.callers.iter().filter_map(|(call, caller)| Some((*call, (*caller)?)));
             gatherer.begin_chunk(own);
             shown.history(&self.code, &history, &mut gatherer)

@@ -10,7 +10,7 @@ use super::nest::{LiveLoop, Nests};
 use super::places::{ByPage, Places};
 use super::resolve::Step;
 use super::writers::{Communication, Observer, observe};
-use crate::id::{CallId, InstructionId, ProcessId};
+use crate::id::{BlockId, CallId, InstructionId, ProcessId};
 use crate::text::words;
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
@@ -187,9 +187,9 @@ pub struct Gatherer<'a> {
     known: ByPage<usize>,
     by_storage: FxHashMap<(usize, Conflict, usize), Dependence>,
     edges: Edges,
-    /// By writing instruction: the edge and the place of what was read last of what it wrote in an
+    /// By writing instruction: the edge, the place and the step of what was read last of what it wrote in an
     /// earlier iteration.
-    pending: Vec<Option<(u32, u64)>>,
+    pending: Vec<Option<(u32, u64, i64)>>,
     /// By process.
     memory: Vec<ByteMap<Touched, 256>>,
     seq: i64,
@@ -293,6 +293,10 @@ impl<'a> Gatherer<'a> {
 }
 
 impl Observer for Gatherer<'_> {
+    fn skips(&self, block: BlockId) -> bool {
+        !self.nests.is_in_some() && !self.nests.may_enter(block)
+    }
+
     fn begin(&mut self, step: &Step) {
         self.nests.begin(step);
         self.seq = step.seq;
@@ -326,23 +330,23 @@ impl Observer for Gatherer<'_> {
         edge.least = if edge.least == 0 { distance } else { edge.least.min(distance) };
         edge.most = edge.most.max(distance);
         if is_memory && let Some(pending) = self.pending.get_mut(writer.index()) {
-            *pending = Some((at, c.bytes.first.address));
+            *pending = Some((at, c.bytes.first.address, c.read.seq));
         }
         self.depends(Conflict::ReadAfterWrite, c.bytes, number, distance);
     }
 
     fn write(&mut self, bytes: Bytes) -> u32 {
         let Space::Memory(process) = bytes.first.space else { return 0 };
-        if let Some(instruction) = self.instruction {
-            let pending = self.pending.get_mut(instruction.index()).and_then(Option::take);
-            if let Some((at, address)) = pending
-                && address != bytes.first.address
-            {
-                self.edges.list[at as usize].1.moves = true;
-            }
-        }
         if !self.nests.is_in_some() {
             return 0;
+        }
+        if let Some(instruction) = self.instruction {
+            let pending = self.pending.get_mut(instruction.index()).and_then(Option::take);
+            if let Some((at, address, read)) = pending {
+                let (key, edge) = &mut self.edges.list[at as usize];
+                let goes_on = || self.nests.since(read).iter().any(|l| l.number == key.0);
+                edge.moves |= address != bytes.first.address && goes_on();
+            }
         }
         let (mut read, mut written) = (0, 0);
         let seq = self.seq;

@@ -5,7 +5,7 @@ use super::code::Code;
 use super::control::ControlFlow;
 use super::error::ReplayError;
 use super::resolve::Step;
-use crate::id::{CallId, FunctionId, ThreadId};
+use crate::id::{BlockId, CallId, FunctionId, InstructionId, ThreadId};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
@@ -108,6 +108,8 @@ pub struct Nests<'a> {
     live: usize,
     /// By instruction: the block that begins with it.
     leader: Vec<Option<usize>>,
+    /// By block of the code: whether it has one that is in a loop that matters.
+    enters: Vec<bool>,
     /// By thread.
     nests: Vec<Nest>,
     sets: Sets,
@@ -125,13 +127,22 @@ impl<'a> Nests<'a> {
         for (number, block) in flow.blocks.iter().enumerate() {
             leader[block.instructions[0].index()] = Some(number);
         }
+        let matters: Vec<bool> = flow.loops.iter().map(|l| of(l.function)).collect();
+        let enters = |id: &InstructionId| {
+            let block = leader.get(id.index()).copied().flatten();
+            let inner = block.and_then(|block| flow.loop_of[block]);
+            std::iter::successors(inner, |number| flow.loops[*number].parent).any(|l| matters[l])
+        };
+        let enters = code.blocks().iter().map(|block| block.instructions.iter().any(enters));
+        let enters = enters.collect();
         Nests {
             flow,
             callers: ByteMap::default(),
             going_on: FxHashMap::default(),
-            matters: flow.loops.iter().map(|l| of(l.function)).collect(),
+            matters,
             live: 0,
             leader,
+            enters,
             nests: Vec::new(),
             sets: Sets::default(),
             thread: ThreadId::FIRST,
@@ -167,6 +178,11 @@ impl<'a> Nests<'a> {
     /// Whether anybody asks for a loop.
     pub fn matters(&self, number: usize) -> bool {
         self.matters[number]
+    }
+
+    /// Whether a loop that matters may be entered in a run of a block.
+    pub fn may_enter(&self, block: BlockId) -> bool {
+        self.enters.get(block.index()).copied().unwrap_or(true)
     }
 
     /// Whether a thread is in a loop that matters.

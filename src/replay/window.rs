@@ -12,6 +12,8 @@ use std::ops::Range;
 
 /// Steps that are fetched at a time.
 pub(super) const WINDOW: i64 = 1 << 20;
+/// Intervals behind the one before that are looked at before all are.
+const NEAR: usize = 4;
 /// Steps that are fetched first where the run is gone through backwards: often they are enough.
 const FIRST_WINDOW: i64 = 1 << 14;
 
@@ -356,9 +358,9 @@ impl Window {
     }
 
     /// The runs of a chunk with the call instances that they are of.
-    fn of_history(history: &History, code: &Code) -> Result<Window, ReplayError> {
+    fn of_history(history: &History, code: &Code, fetch: Fetch) -> Result<Window, ReplayError> {
         let mut window = Window::default();
-        window.add_chunk(&history.runs, (-1, i64::MAX), code, Fetch::Addresses)?;
+        window.add_chunk(&history.runs, (-1, i64::MAX), code, fetch)?;
         for interval in &history.intervals {
             let thread = interval.thread.index();
             dense(thread, code.threads(), "thread")?;
@@ -386,12 +388,14 @@ impl Window {
         Ok(())
     }
 
-    /// The pieces of one run that lie in a range of steps, in order.
+    /// The pieces of one run that lie in a range of steps, in order. `near`: for each thread, an interval that is not
+    /// behind the run.
     fn pieces<'a>(
         &'a self,
         code: &'a Code,
         run: usize,
         range: (i64, i64),
+        near: &mut [usize],
         out: &mut Vec<Piece<'a>>,
     ) -> Result<(), ReplayError> {
         out.clear();
@@ -401,7 +405,15 @@ impl Window {
         let last = (start_seq + steps(block.instructions.len()) - 1).min(range.1);
         let mut seq = start_seq.max(range.0);
         let intervals = self.intervals.get(thread.index()).map_or(&[][..], Vec::as_slice);
-        let mut at = intervals.partition_point(|i| i.end < seq);
+        // Mostly the same one, or the next.
+        let before = near.get(thread.index()).copied().unwrap_or(0).min(intervals.len());
+        let later = &intervals[before..];
+        let ended = later.iter().take(NEAR).take_while(|i| i.end < seq).count();
+        let mut at = match ended {
+            NEAR => before + later.partition_point(|i| i.end < seq),
+            _ => before + ended,
+        };
+        near.iter_mut().skip(thread.index()).take(1).for_each(|near| *near = at);
         while seq <= last {
             let (end, call) = match intervals.get(at) {
                 // Intervals of a thread that overlap are of no build.
@@ -476,17 +488,23 @@ impl Code {
         self.go_through(connection, range, Fetch::Flow, |piece| Ok(take(piece)))
     }
 
-    /// Goes through the steps of a chunk.
-    pub(super) fn history(
+    /// Goes through the steps of a chunk. `skips`: whether those of a run of a block need not be told of. `fetch`:
+    /// what is needed of them.
+    pub(super) fn history<T>(
         &self,
-        history: &History,
-        mut take: impl FnMut(&Piece) -> Result<(), ReplayError>,
+        (history, fetch): (&History, Fetch),
+        taker: &mut T,
+        skips: impl Fn(&T, BlockId) -> bool,
+        mut take: impl FnMut(&mut T, &Piece) -> Result<(), ReplayError>,
     ) -> Result<(), ReplayError> {
-        let window = Window::of_history(history, self)?;
-        let mut pieces = Vec::new();
+        let window = Window::of_history(history, self, fetch)?;
+        let (mut pieces, mut near) = (Vec::new(), vec![0; window.intervals.len()]);
         for run in 0..window.start.len() {
-            window.pieces(self, run, (0, i64::MAX), &mut pieces)?;
-            pieces.iter().try_for_each(&mut take)?;
+            if skips(taker, window.block[run]) {
+                continue;
+            }
+            window.pieces(self, run, (0, i64::MAX), &mut near, &mut pieces)?;
+            pieces.iter().try_for_each(|piece| take(taker, piece))?;
         }
         Ok(())
     }
@@ -504,8 +522,9 @@ impl Code {
             let to = last.min(from.saturating_add(WINDOW - 1));
             let window = Window::read(self, connection, (from, to), fetch)?;
             let (mut pieces, mut found) = (Vec::new(), false);
+            let mut near = vec![0; window.intervals.len()];
             for run in 0..window.start.len() {
-                window.pieces(self, run, (from, to), &mut pieces)?;
+                window.pieces(self, run, (from, to), &mut near, &mut pieces)?;
                 found |= !pieces.is_empty();
                 for piece in &pieces {
                     if !take(piece)? {
@@ -558,7 +577,7 @@ impl Code {
             let window = Window::read(self, connection, (from, to), self.fetch)?;
             let (mut pieces, mut found) = (Vec::new(), false);
             for run in (0..window.start.len()).rev() {
-                window.pieces(self, run, (from, to), &mut pieces)?;
+                window.pieces(self, run, (from, to), &mut [], &mut pieces)?;
                 found |= !pieces.is_empty();
                 for piece in pieces.iter().rev() {
                     if !taker.take(piece)? {

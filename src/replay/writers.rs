@@ -3,12 +3,12 @@
 
 use super::bytes::ByteMap;
 use super::cell::{Bytes, Cell, Space};
-use super::code::Code;
+use super::code::{Code, Fetch};
 use super::error::ReplayError;
 use super::outside::{Change, Outside};
 use super::resolve::{Step, What};
 use super::saves::StoreId;
-use crate::id::{CallId, InstructionId, ThreadId};
+use crate::id::{BlockId, CallId, InstructionId, ThreadId};
 use crate::load::history::{History, Read};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
@@ -45,6 +45,10 @@ pub struct Communication {
 /// ordinals, `end`.
 pub trait Observer {
     fn begin(&mut self, _step: &Step) {}
+    /// Whether the steps of a run of a block need not be shown.
+    fn skips(&self, _block: BlockId) -> bool {
+        false
+    }
     /// A data read of adjacent bytes that one access wrote.
     fn communication(&mut self, communication: &Communication);
     /// Bytes that a step writes. Gives the tag that communications from it will have.
@@ -205,10 +209,18 @@ impl Shown {
     ) -> Result<(), ReplayError> {
         let mut reads = &history.reads[..];
         let first = history.runs.start.first().map_or(0, |seq| seq.cast_signed());
-        code.history(history, |piece| {
-            if self.turns.last().is_none_or(|(_, thread)| *thread != piece.thread) {
-                self.turns.push((piece.seq(piece.first_step), piece.thread));
+        for (&start, &thread) in history.runs.start.iter().zip(&history.runs.thread) {
+            let thread = ThreadId::at(thread as usize);
+            if self.turns.last().is_none_or(|(_, last)| *last != thread) {
+                self.turns.push((start.cast_signed(), thread));
             }
+        }
+        let of = (history, Fetch::Addresses);
+        code.history(of, observer, |observer, block| observer.skips(block), |observer, piece| {
+            // Those of what was not shown.
+            let from = (piece.seq(piece.first_step) - first) as u32;
+            let gone = reads.iter().take_while(|read| read.step < from).count();
+            reads = &reads[gone..];
             for at in piece.steps() {
                 let step = Step {
                     seq: piece.seq(at),
