@@ -502,6 +502,24 @@ fn wild_runs_give_what_they_gave() {
     }
 }
 
+/// Events cut runs: without them, more blocks follow one another, at places where they did not, and what went out of a
+/// handler goes anywhere.
+#[test]
+fn wild_runs_without_events_agree() {
+    for seed in seeds(20) {
+        let (mut code, mut run) = wild(seed);
+        (code.setting.kept, code.setting.through) = (None, None);
+        let own: fn(&Event) -> bool =
+            |event| !matches!(event, Event::ExceptionEntry(_) | Event::ExceptionReturn { .. });
+        for (name, stays) in [("exceptions", own), ("events", |_| false)] {
+            run.events.retain(|(_, event)| stays(event));
+            for saves in [SaveRule::Literal, SaveRule::Transparent] {
+                outcome(&format!("wild {seed} without {name}, {saves:?}"), &code, &run, saves);
+            }
+        }
+    }
+}
+
 /// Takes out what a failure does not need.
 fn shrink(code: &Code, run: &mut Run, fails: impl Fn(&Run) -> bool) {
     let mut size = run.block.len();

@@ -113,6 +113,32 @@ fn threads_have_numbers_and_their_bytes_one_producer() {
     }
 }
 
+/// However often a function returns by a jump, at every detail.
+#[test]
+fn a_jump_by_any_register_may_be_a_return() {
+    let scratch = Scratch::new("plugin-jumps");
+    let Some(plugin) = plugin() else { return };
+    let (elf, stream) = (scratch.path("app"), scratch.path("stream"));
+    let interworking: &[&str] = &["-mthumb", "-march=armv4t", "-mthumb-interwork"];
+    let old = ("arm-linux-gnueabi-gcc", "qemu-arm", interworking);
+    for (compiler, emulator, flags) in TARGETS[1..].iter().chain([&old]) {
+        if !have(emulator)
+            || !compile(compiler, "returns_by_jump.c", &[&["-O1"], *flags].concat(), &elf)
+            || !record(emulator, &plugin, &elf, &stream)
+        {
+            continue;
+        }
+        let db = scratch.path("a.duckdb");
+        for detail in ["summary", "instance", "full"] {
+            common::load(&stream, &elf, &db, &["--detail", detail]);
+            let sql = "SELECT name, calls FROM function_profile JOIN function_symbol USING (function_id)
+                       WHERE name IN ('main', 'twice', 'back') ORDER BY name";
+            let expected = ["back,2000", "main,1", "twice,1000"];
+            assert_eq!(rows(&db, sql), expected, "{emulator} {flags:?} {detail}");
+        }
+    }
+}
+
 /// What a program loads is what was stored there before or what the kernel was told to have written, byte by byte, as the plugin
 /// itself compares; of ARM, what its kernel exchanges for a program (the C library's locks) as well.
 #[test]
