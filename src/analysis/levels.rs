@@ -279,7 +279,7 @@ mod tests {
             slot: None,
         };
         let previous =
-            |kind| Previous { last: last(kind), slot: None, linked: false, links: false };
+            |kind| Previous { last: last(kind), slot: None, linked: false, links: false, called: false };
         let fit = |kind, resume, there| {
             let interrupted =
                 Interrupted { previous: Some(previous(kind)), resume, ..Interrupted::default() };

@@ -451,7 +451,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let block = self.prepared(run.unit);
         let (steps, last) = (block.steps, block.last);
         let (address, function) = (block.first_address, block.segments[0].function);
-        self.transfer(t, address, Arrival { function, at: run.point(seq, 0) });
+        let called = self.transfer(t, address, Arrival { function, at: run.point(seq, 0) });
+        let top = self.machine.threads[t].calls.top().map(|top| top.call);
 
         let values = RunValues { seq, addresses: run.addresses, values: run.values };
         let saved = self.machine.restorable(t);
@@ -485,15 +486,17 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let links = self.links();
         let thread = &mut self.machine.threads[t];
         let linked = run.end.is_some_and(|e| e.linked);
-        thread.previous = Some(Previous { last, slot, linked, links });
+        let called = called && thread.calls.top().map(|top| top.call) == top;
+        thread.previous = Some(Previous { last, slot, linked, links, called });
         thread.steps += u64::from(steps);
         self.seq += u64::from(steps);
         kept
     }
 
-    /// What control did between the thread's last step and the one at `address`.
+    /// What control did between the thread's last step and the one at `address`. Gives whether the instance
+    /// that is on top then began with a call, and control was nowhere else since.
     #[inline]
-    fn transfer(&mut self, t: usize, address: u64, here: Arrival) {
+    fn transfer(&mut self, t: usize, address: u64, here: Arrival) -> bool {
         let stub = self.code.is_stub(here.function);
         let kind = if stub { CallKind::Stub } else { CallKind::Call };
         if self.machine.threads[t].levels.is_changed() {
@@ -527,11 +530,18 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             }
             _ => {}
         }
+        let before = thread.calls.top().map(|top| top.call);
+        let (is_call, goes_on) = match transfer {
+            Transfer::Call { .. } => (true, false),
+            Transfer::None => (false, thread.previous.as_ref().is_some_and(|p| p.called)),
+            _ => (false, false),
+        };
         self.machine.transfer(t, transfer, here);
         let Thread { levels, calls, .. } = &mut self.machine.threads[t];
         if !levels.is_empty() {
             levels.arrived(calls);
         }
+        is_call || goes_on && calls.top().map(|top| top.call) == before
     }
 }
 

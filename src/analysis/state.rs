@@ -61,6 +61,7 @@ pub struct Before {
     pub slot: Option<u64>,
     pub linked: bool,
     pub links: bool,
+    pub called: bool,
 }
 
 /// A live instance.
@@ -156,9 +157,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             .iter()
             .map(|thread| {
                 thread.previous.map(|before| {
-                    let Before { block, slot, linked, links } = before;
+                    let Before { block, slot, linked, links, called } = before;
                     self.need(block);
-                    Previous { last: self.blocks[block as usize].last, slot, linked, links }
+                    let last = self.blocks[block as usize].last;
+                    Previous { last, slot, linked, links, called }
                 })
             })
             .collect();
@@ -244,10 +246,10 @@ fn thread_state(thread: &mut Thread, saves: &Saves, block: Option<u32>) -> Optio
         saves: frame.payload.saves.iter().map(|&i| saves.list[i as usize].state()).collect(),
     });
     let frames = frames.collect();
-    let previous = match &thread.previous {
+    let previous = match thread.previous {
         None => None,
-        Some(Previous { slot, linked, links, .. }) => {
-            Some(Before { block: block?, slot: *slot, linked: *linked, links: *links })
+        Some(Previous { slot, linked, links, called, .. }) => {
+            Some(Before { block: block?, slot, linked, links, called })
         }
     };
     let (registers, pending) = registers(&mut thread.registers);

@@ -616,6 +616,40 @@ fn jumps_by_registers_are_returns_again_and_again() {
     }
 }
 
+/// With a link register, what was called may return to elsewhere in its caller (ARM's helpers for `switch`): not to
+/// another function, not where the stack pointer is another one, not when it has called somebody itself.
+#[test]
+fn where_in_its_caller_it_returns_to_may_be_computed() {
+    let code = [
+        (0x100, FlowKind::Call),
+        (0x104, FlowKind::Next),
+        (0x108, FlowKind::Jump),
+        (0x200, FlowKind::Call),
+        (0x204, FlowKind::Return),
+        (0x300, FlowKind::Return),
+        (0x400, FlowKind::Next),
+    ];
+    let code = code.map(|(address, kind)| (address, instruction(kind)));
+    // Blocks, the stack pointer behind the last but one, and how the last call ended.
+    for (blocks, sp, expected) in [
+        (&[0, 5, 2][..], 0x7000, ("call", "return")),
+        (&[0, 5, 1], 0x7000, ("call", "return")),
+        (&[0, 5, 2], 0x7008, ("call", "tail")),
+        (&[0, 5, 6], 0x7000, ("call", "tail")),
+        (&[0, 3, 5, 4, 2], 0x7000, ("call", "tail")),
+        (&[0, 4, 2], 0x7000, ("call", "return")),
+    ] {
+        let mut pass = pass_of(pass_with(Details::Instances, 64, Vec::new()), code.to_vec());
+        let end = |sp| RunEnd { sp: Some(sp), linked: false, destination: None };
+        let mut ends = vec![end(0x7000); blocks.len()];
+        ends[blocks.len() - 2] = end(sp);
+        pass.push(&RunBatch { block: blocks.to_vec(), end: ends, ..RunBatch::default() });
+        pass.finish();
+        let found = calls(&mut pass);
+        assert_eq!((found[1].0, found[1].1), expected, "{blocks:?} {sp:x}: {found:?}");
+    }
+}
+
 /// An exception may be the first that a trace tells of a thread.
 #[test]
 fn an_exception_comes_before_the_first_step() {

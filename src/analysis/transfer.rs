@@ -17,6 +17,8 @@ pub struct Previous {
     pub linked: bool,
     /// The instruction set has a link register: a jump by any register may be a return.
     pub links: bool,
+    /// The instance on top began with a call, and control was nowhere else since.
+    pub called: bool,
 }
 
 /// By what the pass recognises the end of an instance.
@@ -78,7 +80,7 @@ pub fn classify<P: Default>(
     kind: CallKind,
     stack: &mut Stack<End, P>,
 ) -> Transfer<End> {
-    let Previous { last, slot, linked, links } = previous;
+    let Previous { last, slot, linked, links, called } = previous;
     // The newest open signal that was interrupted there.
     let resumed = |stack: &mut Stack<End, P>| stack.newest(Back::Resume(address), |_| true);
     // 1
@@ -94,8 +96,19 @@ pub fn classify<P: Default>(
     // 3
     let elsewhere = |stack: &Stack<End, P>| stack.top().is_some_and(|top| top.function != function);
     let may_return = *links && last.kind == FlowKind::Jump && last.target.is_none();
+    let same = |s: Option<u64>| s.is_none() || slot.is_none() || s == *slot;
+    // What was called has computed where in its caller it returns to.
+    if *links
+        && *called
+        && last.executed
+        && last.kind == FlowKind::Return
+        && let [.., caller, top] = stack.frames()
+        && caller.function == function
+        && matches!(top.token, End::Return { slot, .. } if same(slot))
+    {
+        return Transfer::Return { depth: stack.frames().len() - 1 };
+    }
     if last.executed && (last.kind.returns() || may_return && elsewhere(stack)) {
-        let same = |s: Option<u64>| s.is_none() || slot.is_none() || s == *slot;
         let found = stack.newest(Back::Return(address), |frame| same(frame.token.frame_top()));
         if let Some(depth) = found {
             return Transfer::Return { depth };

@@ -129,6 +129,8 @@ pub struct Decoded {
     /// A store-conditional: it stored only if this register holds this value *after* the
     /// instruction.
     pub success: Option<(RegSpan, u64)>,
+    /// The address that it leaves in the link register, if that depends on nothing but where it stands.
+    pub link: Option<u64>,
     /// What of it the decoder knows that it does not know.
     pub unmodelled: Option<Unmodelled>,
     /// It renames registers, as a push of the x87 does, and what follows is decoded as if it did not.
@@ -158,6 +160,7 @@ impl Decoded {
             condition: None,
             destination: None,
             success: None,
+            link: None,
             unmodelled: None,
             renames: false,
         }

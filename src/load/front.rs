@@ -7,6 +7,7 @@ use super::dictionary::Loading;
 use super::elf_check::Fits;
 use super::events::EventRows;
 use super::exceptions::Exceptions;
+use super::links::Links;
 use super::maps::{self, Maps};
 use super::one_run::Parts;
 use super::pass::{BuildPass, Send};
@@ -198,6 +199,7 @@ pub struct Front {
     /// The inputs, to be held against each other.
     pub parts: Parts,
     pub exceptions: Exceptions,
+    links: Links,
     devices: Devices,
     /// Those that were given, until the trace begins.
     memories: Vec<NamedRange>,
@@ -252,6 +254,7 @@ impl Front {
             fits: Fits::default(),
             parts: Parts::default(),
             exceptions: Exceptions::new(isa, &vectors),
+            links: Links::new(isa),
             devices: Devices::new(m_profile, named.devices),
             memories: named.memories,
             problems: Vec::new(),
@@ -323,6 +326,7 @@ impl Front {
         if self.renumbered {
             batch.block.iter_mut().for_each(|b| *b = self.blocks[*b as usize]);
         }
+        self.links.find(&mut batch, &target.pass);
         self.exceptions.find(&mut batch, &target.pass);
         self.devices.cut(&mut batch, &mut target.pass);
         match &mut self.held {
@@ -461,6 +465,7 @@ impl Front {
             self.elaborator = None;
         }
         self.exceptions.forget();
+        self.links.forget();
         self.parts.end(target.pass.insns.len(), std::mem::take(&mut self.fits));
         self.insn_base = target.pass.insns.len() as u32;
         self.blocks.clear();

@@ -24,6 +24,7 @@ mod inlined;
 pub mod instructions;
 mod intake;
 mod limit;
+mod links;
 pub mod live;
 mod maps;
 mod names;

@@ -291,7 +291,8 @@ fn put_thread(out: &mut Vec<u8>, thread: &ThreadState) {
     put_option(out, thread.previous, |out, before| {
         put(out, before.block.into());
         put_option(out, before.slot, put);
-        out.push(u8::from(before.linked) << 1 | u8::from(before.links));
+        let flag = |is: bool, bit: u8| u8::from(is) << bit;
+        out.push(flag(before.called, 2) | flag(before.linked, 1) | flag(before.links, 0));
     });
     let mut cells = Cells::default();
     put_list(out, &thread.registers, |out, (span, cell)| {
@@ -318,7 +319,8 @@ fn thread(from: &mut Section) -> Result<ThreadState, ChunkError> {
     let previous = from.option(|from| {
         let (block, slot) = (from.id()?, from.option(Section::number)?);
         let flags = from.byte()?;
-        Ok(Before { block, slot, linked: flags & 2 != 0, links: flags & 1 != 0 })
+        let flag = |bit: u8| flags >> bit & 1 != 0;
+        Ok(Before { block, slot, linked: flag(1), links: flag(0), called: flag(2) })
     })?;
     let mut cells = Cells::default();
     let registers = from.list(|from| Ok((span(from)?, cells.next(from)?)))?;

@@ -32,7 +32,7 @@ CREATE TEMP TABLE transfer (
 CREATE TEMP TABLE mark (seq BIGINT, thread_id INTEGER, function_id INTEGER, from_seq BIGINT, steps_before BIGINT);
 CREATE TEMP TABLE context_left (
     seq BIGINT, last_seq BIGINT, thread_id INTEGER, function_id INTEGER, first_id INTEGER, last_id INTEGER, executed BOOLEAN,
-    call_slot UBIGINT, return_slot UBIGINT, sp UBIGINT, linked BOOLEAN, steps BIGINT);
+    call_slot UBIGINT, return_slot UBIGINT, sp UBIGINT, linked BOOLEAN, steps BIGINT, called STRUCT(token UBIGINT, slot UBIGINT, function_id INTEGER));
 -- Exceptions that the trace tells of are nested: a return ends the one that was taken last of those that are open. A return without one
 -- ends none.
 CREATE TEMP TABLE exception_level AS

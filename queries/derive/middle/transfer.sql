@@ -12,7 +12,7 @@ WITH piece AS (
     SELECT r.start_seq + p.first_step AS seq, r.start_seq + p.last_step AS last_seq, r.thread_id, p.function_id, p.first_id, p.last_id,
            p.executed, r.address[p.call_index + 1] AS call_slot, r.address[p.return_index + 1] AS return_slot,
            CASE WHEN p.is_end THEN r.sp END AS sp, CASE WHEN p.is_end THEN coalesce(r.linked, false) ELSE false END AS linked,
-           (p.last_step - p.first_step + 1)::BIGINT AS steps
+           (p.last_step - p.first_step + 1)::BIGINT AS steps, NULL AS called
     FROM block_run r JOIN block_part p USING (block_id)
     WHERE r.start_seq >= getvariable('lo') AND r.start_seq < getvariable('hi')
     UNION ALL FROM context_left),
@@ -58,14 +58,29 @@ SELECT seq, thread_id, from_seq, function_id, address,
             -- With a link register the stack pointer stands for the slot.
             WHEN stacks THEN CASE class WHEN 'call' THEN call_slot WHEN 'return' THEN return_slot END
             ELSE sp END AS slot,
-       from_id AS instruction_id,
+       from_function, executed AND NOT stacks AND class = 'return' AS by_link, from_id AS instruction_id,
        -- Where control may go on that was taken away here: at the step itself, if it failed, or behind it.
        CASE WHEN kind <> 'other' THEN NULL
             WHEN target IS NULL OR NOT executed OR class = 'next' THEN [from_address, next]
             WHEN conditional THEN [from_address, next, target]
             ELSE [from_address, target] END AS resumes
 FROM jumped;
-INSERT INTO transfer SELECT * FROM moved WHERE kind <> 'jump';
+-- Where control was transferred last, if that was a call: of this piece, and behind it.
+CREATE OR REPLACE TEMP TABLE called_at AS
+WITH told AS (
+    SELECT s.seq, s.thread_id, s.context_id,
+           CASE WHEN m.kind = 'call' THEN {token: m.token, slot: m.slot, function_id: m.from_function}
+                WHEN m.kind NOT IN ('jump', 'resume') OR s.before.function_id <> s.function_id THEN {token: NULL, slot: NULL, function_id: NULL}
+                ELSE s.called END::STRUCT(token UBIGINT, slot UBIGINT, function_id INTEGER) AS told
+    FROM step_from s LEFT JOIN moved m USING (seq))
+SELECT seq, last_value(told IGNORE NULLS) OVER earlier AS before, coalesce(told, before) AS behind
+FROM told WINDOW earlier AS (PARTITION BY thread_id, context_id ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING);
+INSERT INTO transfer
+SELECT m.* EXCLUDE (from_function, by_link) REPLACE (
+           -- With a link register, what was called may have computed where in its caller it returns to.
+           CASE WHEN m.by_link AND c.before.function_id = m.function_id
+                     AND (m.slot IS NULL OR c.before.slot IS NULL OR m.slot = c.before.slot) THEN c.before.token ELSE m.token END AS token)
+FROM moved m JOIN called_at c USING (seq) WHERE kind <> 'jump';
 INSERT INTO mark
 SELECT s.seq, s.thread_id, s.function_id, s.from_seq, s.steps_before
 FROM step_from s LEFT JOIN (SELECT seq FROM moved WHERE kind <> 'jump') m USING (seq)
@@ -75,12 +90,12 @@ WITH of_thread AS (SELECT thread_id, max(seq) AS newest, sum(steps)::BIGINT AS a
 left_behind AS (
     SELECT max(seq) AS seq, max(last_seq) AS last_seq, thread_id, arg_max(function_id, seq) AS function_id, arg_max(first_id, seq) AS first_id,
            arg_max(last_id, seq) AS last_id, arg_max(executed, seq) AS executed, arg_max({v: call_slot}, seq).v AS call_slot,
-           arg_max({v: return_slot}, seq).v AS return_slot, arg_max({v: sp}, seq).v AS sp, arg_max(linked, seq) AS linked
-    FROM step_from
+           arg_max({v: return_slot}, seq).v AS return_slot, arg_max({v: sp}, seq).v AS sp, arg_max(linked, seq) AS linked, arg_max({v: behind}, seq).v AS called
+    FROM step_from JOIN called_at USING (seq)
     -- A handler that is over is not gone on with.
     WHERE context_id = 0 OR context_id IN (SELECT context_id FROM exception_context WHERE end_seq IS NULL OR end_seq >= getvariable('hi') - 1)
     GROUP BY thread_id, context_id)
-SELECT l.*, CASE WHEN l.seq = t.newest THEN t.all_steps ELSE 0 END::BIGINT AS steps
+SELECT l.* EXCLUDE (called), CASE WHEN l.seq = t.newest THEN t.all_steps ELSE 0 END::BIGINT AS steps, l.called
 FROM left_behind l JOIN of_thread t USING (thread_id);
 CREATE OR REPLACE TEMP TABLE last_part AS
 SELECT max(seq) AS seq, max(last_seq) AS last_seq, thread_id, sum(steps)::BIGINT AS steps FROM step_from GROUP BY thread_id;

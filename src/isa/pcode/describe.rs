@@ -49,9 +49,9 @@ impl Evaluated<'_> {
         let text = self.text.to_string();
         let destination = self.effects.transfer.as_ref().and_then(|t| t.target.clone());
         let destination = destination.filter(|_| flow.target.is_none());
-        let unknown = Decoded::unknown(size);
+        let (unknown, link) = (Decoded::unknown(size), self.link());
         let mut decoded =
-            Decoded { text, flow, reads, writes, memory, moved, destination, ..unknown };
+            Decoded { text, flow, reads, writes, memory, moved, destination, link, ..unknown };
         self.store_conditional(&mut decoded);
         decoded
     }

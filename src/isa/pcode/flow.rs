@@ -62,6 +62,12 @@ impl Evaluated<'_> {
         })
     }
 
+    /// What it leaves in the link register, if that is an address that is known.
+    pub fn link(&self) -> Option<u64> {
+        let link = self.file.link.filter(|link| self.effects.writes.contains(&link.offset))?;
+        self.effects.constants.get(&link.offset).copied()
+    }
+
     fn is_return(&self, transfer: &Transfer) -> bool {
         match self.isa {
             Isa::Arm => {
