@@ -80,6 +80,8 @@ typedef struct Block {
     struct Block **rest;
     /* Instructions with an operand in memory of which QEMU may tell nothing. */
     bool *helped;
+    /* Conditional stores. */
+    bool *conditional;
 } Block;
 
 static addfg_stream stream;
@@ -648,7 +650,7 @@ static void begin_next_time(addfg_u32 i)
         for (addfg_u32 k = 0; k < i; k++) before += b->size[k];
         rest = b->rest[i] = calloc(1, sizeof *rest);
         *rest = (Block){ .instructions = b->instructions - i, .cut = b->cut && i + 1 < b->instructions, .address = b->address + i, .size = b->size + i,
-            .bytes = b->bytes + before, .part = b->part + i, .each = b->each + i, .helped = b->helped ? b->helped + i : NULL, .rest = calloc(b->instructions - i, sizeof *rest->rest) };
+            .bytes = b->bytes + before, .part = b->part + i, .each = b->each + i, .helped = b->helped ? b->helped + i : NULL, .conditional = b->conditional ? b->conditional + i : NULL, .rest = calloc(b->instructions - i, sizeof *rest->rest) };
         if (!i) rest->rest[0] = rest;
     }
     end_run_behind(i + 1);
@@ -669,6 +671,7 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
     if (!user_mode) look_for_device(info, address);
     addfg_u32 size = qemu_plugin_mem_size_shift(info), part = running->part[i];
     if (checking) check_access(address, 1u << size, qemu_plugin_mem_is_store(info), running->address[i]);
+    if (running->conditional && running->conditional[i] && !qemu_plugin_mem_is_store(info)) return;
     addfg_u32 what = (addfg_u32)i << 8 | (addfg_u32)qemu_plugin_mem_is_store(info) << 7;
     if (size == part + 1) {
         add_access(what | part, address);
@@ -799,6 +802,19 @@ static addfg_u8 part_of(const addfg_u8 *code, addfg_u8 size, bool thumb)
     return word >> 30 == 2 || (word >> 30 == 1 && store) ? 3 : 2;
 }
 
+/* Whether it is a store that is done only where nobody has written since a load before: QEMU compares what is there, and says that it
+ * loads it. The processor does not. */
+static bool is_conditional_store(const addfg_u8 *code, addfg_u8 size, bool thumb)
+{
+    addfg_u32 word = 0;
+    if (size != 4) return false;
+    memcpy(&word, code, 4);
+    if (thumb) return (word & 0xfff0) == 0xe840 || (word & 0xfff0) == 0xe8c0; /* strex, strexb, stlex */
+    if (arm) return (word & 0x0f9000f0) == 0x01800090;
+    if (arm64) return (word & 0x3fe00000) == 0x08000000 || (word & 0xbfe00000) == 0x88200000; /* stxr, stxp */
+    return !merges && (word & 0xf800007f) == 0x1800002f; /* sc.w, sc.d: RISC-V is what is left */
+}
+
 /* Bytes of prefixes of an instruction of x86; `of_size`: one is of those that make it another instruction. */
 static addfg_u8 prefixes(const addfg_u8 *code, addfg_u8 size, bool *of_size, bool *repeats)
 {
@@ -883,7 +899,12 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     bool thumb = arm && is_thumb(b, qemu_plugin_tb_get_insn(tb, count - 1));
     if (thumb) take_as_thumb(b);
     o = b->bytes;
-    for (size_t i = 0; i < count; o += b->size[i++]) b->part[i] = part_of(o, b->size[i], thumb);
+    for (size_t i = 0; i < count; o += b->size[i++]) {
+        b->part[i] = part_of(o, b->size[i], thumb);
+        if (!is_conditional_store(o, b->size[i], thumb)) continue;
+        if (!b->conditional) b->conditional = calloc(count, sizeof *b->conditional);
+        b->conditional[i] = true;
+    }
     o = b->bytes;
     for (size_t i = 0; merges && i < count; o += b->size[i++]) {
         addfg_u8 each = repeated(o, b->size[i]);

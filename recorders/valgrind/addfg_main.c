@@ -345,11 +345,11 @@ static void check_swap(Making *m, IRCAS *cas)
     check_before(m->out, cas->addr, size, m->address[m->instructions - 1], NULL);
 }
 
-static void compare_and_swap(Making *m, IRCAS *cas)
+static void compare_and_swap(Making *m, IRCAS *cas, Bool loaded)
 {
     IRType type = typeOfIRExpr(m->out->tyenv, cas->dataLo);
     UInt size = sizeofIRType(type) * (cas->dataHi ? 2 : 1);
-    note_access(m, False, cas->addr, size, NULL);
+    if (!loaded) note_access(m, False, cas->addr, size, NULL);
     if (cas->dataHi) {
         note_access(m, True, cas->addr, size, NULL);
         return;
@@ -443,7 +443,7 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
         add(&m, s);
         if (summing && s->tag == Ist_Exit) sums_behind(&m.of_sums, i);
         m.done = True;
-        if (s->tag == Ist_CAS) compare_and_swap(&m, s->Ist.CAS.details);
+        if (s->tag == Ist_CAS) compare_and_swap(&m, s->Ist.CAS.details, is_loaded_before(in, i));
         else if (after) accesses(&m, s);
         stores_done(&m);
         m.done = False;

@@ -139,9 +139,26 @@ static void touch(Sums *z, Bool is_write, UInt size)
     z->touch[z->touches++] = t;
 }
 
-/* The same accesses in the same order as `accesses` has them. */
-static void touches_of(Sums *z, IRTypeEnv *env, IRStmt *s)
+/* Whether the instruction of a compare-and-swap has loaded just before what is compared: `lock add` and the like. Each loads once. */
+static Bool is_loaded_before(const IRSB *block, Int at)
 {
+    const IRCAS *cas = block->stmts[at]->Ist.CAS.details;
+    if (cas->dataHi) return False;
+    Int size = sizeofIRType(typeOfIRExpr(block->tyenv, cas->dataLo));
+    while (--at >= 0 && (!block->stmts[at] || block->stmts[at]->tag != Ist_IMark)) {
+        const IRStmt *s = block->stmts[at];
+        if (!s || s->tag != Ist_WrTmp || s->Ist.WrTmp.data->tag != Iex_Load) continue;
+        const IRExpr *load = s->Ist.WrTmp.data;
+        if (sizeofIRType(load->Iex.Load.ty) == size && eqIRAtom(load->Iex.Load.addr, cas->addr)) return True;
+    }
+    return False;
+}
+
+/* The same accesses in the same order as `accesses` has them. */
+static void touches_of(Sums *z, const IRSB *block, Int at)
+{
+    IRStmt *s = block->stmts[at];
+    const IRTypeEnv *env = block->tyenv;
     IRType type, loaded;
     switch (s->tag) {
     case Ist_WrTmp:
@@ -166,7 +183,7 @@ static void touches_of(Sums *z, IRTypeEnv *env, IRStmt *s)
     case Ist_CAS: {
         IRCAS *cas = s->Ist.CAS.details;
         UInt size = sizeofIRType(typeOfIRExpr(env, cas->dataLo)) * (cas->dataHi ? 2 : 1);
-        touch(z, False, size);
+        if (!is_loaded_before(block, at)) touch(z, False, size);
         touch(z, True, size);
         break;
     }
@@ -233,7 +250,7 @@ static void scan(Sums *z, IRSB *in)
         IRStmt *s = in->stmts[i];
         if (!s) continue;
         if (s->tag == Ist_IMark) add_instructions(z, s);
-        else touches_of(z, in->tyenv, s);
+        else touches_of(z, in, i);
         if (s->tag != Ist_Exit || !z->instructions || faults(s->Ist.Exit.jk)) continue;
         ROOM(exit, exits, room);
         Exit new = { z->instructions, z->touches, i };

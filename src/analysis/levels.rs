@@ -278,8 +278,13 @@ mod tests {
             insn: crate::id::InstructionId::FIRST,
             slot: None,
         };
-        let previous =
-            |kind| Previous { last: last(kind), slot: None, linked: false, links: false, called: false };
+        let previous = |kind| Previous {
+            last: last(kind),
+            slot: None,
+            linked: false,
+            links: false,
+            called: false,
+        };
         let fit = |kind, resume, there| {
             let interrupted =
                 Interrupted { previous: Some(previous(kind)), resume, ..Interrupted::default() };

@@ -145,7 +145,9 @@ impl<O: Output> Machine<O> {
             let (thread, data) = (&mut self.threads[t], &mut self.data);
             let address = run.addresses[usize::from(quick.mem)];
             let done = match quick.kind {
-                FastKind::Load | FastKind::LoadRegister | FastKind::StoreRegister if !is_quick => false,
+                FastKind::Load | FastKind::LoadRegister | FastKind::StoreRegister if !is_quick => {
+                    false
+                }
                 FastKind::Load | FastKind::LoadRegister => {
                     let Data { memory, sums, ended, .. } = data;
                     let top = if FLOWS { thread.calls.top_mut() } else { None };

@@ -10,11 +10,11 @@ use super::interleaving::Interleaving;
 use super::noted::Noted;
 use super::operations::{Machine, RunValues};
 use super::place::SectionRange;
+use super::segment::Order;
 use super::shadow::Registers;
 use super::stack::{Arrival, CallKind, Frame, Point, Transfer};
 use super::superblock::{Superblocks, Unit};
 use super::transfer::{End, Previous, classify, resumes};
-use super::segment::Order;
 use super::{CodeMap, Options, Output, RecordedRange};
 use crate::event::{
     BlockDef, EventSink, ExceptionEntry, ImageMap, InsnDef, Keeps, MemShape, NamedRange, RegSpan,

@@ -9,8 +9,8 @@ use super::random::{
     pass_without_blocks, plain, push_runs, same, seeds, sorted,
 };
 use super::shadow::Cell;
-use super::state::{SaveState, State, ThreadState};
 use super::stack::Point;
+use super::state::{SaveState, State, ThreadState};
 use super::wild::wild;
 use super::*;
 use crate::event::{BlockDef, Event, KernelAccess, SystemCall};
@@ -294,7 +294,9 @@ fn inside_agrees(case: &str, (code, run): (&Code, &Run), function: usize, at: us
         let mut all = rows_of(rows, &state, first);
         vec![all.remove(0), all.remove(0), sorted(known.map(communication))]
     });
-    for ((name, found), expected) in ["calls", "intervals", "rows"].iter().zip(&found).zip(&expected) {
+    for ((name, found), expected) in
+        ["calls", "intervals", "rows"].iter().zip(&found).zip(&expected)
+    {
         same(case, name, found, expected);
     }
 }

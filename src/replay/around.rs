@@ -45,7 +45,15 @@ impl<'a> Around<'a> {
         let ends = calls().map(|call| (call.call, call.end.seq.map_or(0, |seq| seq.get())));
         let ends = ends.collect();
         let callers = calls().filter_map(|call| Some((call.call, call.parent?))).collect();
-        Ok(Some(Around { connection, parts, code, chunks: Vec::new(), open: BTreeSet::new(), ends, callers }))
+        Ok(Some(Around {
+            connection,
+            parts,
+            code,
+            chunks: Vec::new(),
+            open: BTreeSet::new(),
+            ends,
+            callers,
+        }))
     }
 
     pub fn code(&self) -> &Code {
@@ -87,16 +95,21 @@ impl<'a> Around<'a> {
         self.parts.histories(self.connection, None, &self.chunks, |at, history| {
             let mut calls: FxHashSet<CallId> = FxHashSet::default();
             let of = (&history, Fetch::Flow);
-            self.code.history(of, &mut walk, |_, _| false, |walk, piece| {
-                walk.piece(piece);
-                if let Some(call) = piece.call
-                    && blocks[piece.block_id.index()]
-                    && piece.instructions().iter().any(is_of)
-                {
-                    calls.insert(call);
-                }
-                Ok(())
-            })?;
+            self.code.history(
+                of,
+                &mut walk,
+                |_, _| false,
+                |walk, piece| {
+                    walk.piece(piece);
+                    if let Some(call) = piece.call
+                        && blocks[piece.block_id.index()]
+                        && piece.instructions().iter().any(is_of)
+                    {
+                        calls.insert(call);
+                    }
+                    Ok(())
+                },
+            )?;
             let inside = history.intervals.iter().filter(|of| calls.contains(&of.call));
             callers.extend(inside.map(|interval| interval.function));
             let last = self.parts.chunks()[at].last;

@@ -216,42 +216,49 @@ impl Shown {
             }
         }
         let of = (history, Fetch::Addresses);
-        code.history(of, observer, |observer, block| observer.skips(block), |observer, piece| {
-            // Those of what was not shown.
-            let from = (piece.seq(piece.first_step) - first) as u32;
-            let gone = reads.iter().take_while(|read| read.step < from).count();
-            reads = &reads[gone..];
-            for at in piece.steps() {
-                let step = Step {
-                    seq: piece.seq(at),
-                    instruction: piece.block.instructions[at],
-                    thread: piece.thread,
-                    call: piece.call,
-                    effects: &[],
-                    saves: &[],
-                    outside: &[],
-                };
-                // A chunk has less steps than that.
-                let number = (step.seq - first) as u32;
-                let of_step = reads.iter().take_while(|read| read.step <= number).count();
-                let mut now;
-                (now, reads) = reads.split_at(of_step);
-                observer.begin(&step);
-                for access in piece.block.accesses_of(at).iter().filter(|access| access.is_write) {
-                    let Some(address) = access.address(piece.address) else { continue };
-                    let before = now.iter().take_while(|read| read.ordinal < access.ordinal);
-                    let (before, behind) = now.split_at(before.count());
-                    before.iter().for_each(|read| self.read(code, &step, read, observer));
-                    now = behind;
-                    let space = Space::Memory(code.process(step.thread));
-                    let first = Cell { space, address };
-                    observer.write(Bytes { first, size: access.size });
+        code.history(
+            of,
+            observer,
+            |observer, block| observer.skips(block),
+            |observer, piece| {
+                // Those of what was not shown.
+                let from = (piece.seq(piece.first_step) - first) as u32;
+                let gone = reads.iter().take_while(|read| read.step < from).count();
+                reads = &reads[gone..];
+                for at in piece.steps() {
+                    let step = Step {
+                        seq: piece.seq(at),
+                        instruction: piece.block.instructions[at],
+                        thread: piece.thread,
+                        call: piece.call,
+                        effects: &[],
+                        saves: &[],
+                        outside: &[],
+                    };
+                    // A chunk has less steps than that.
+                    let number = (step.seq - first) as u32;
+                    let of_step = reads.iter().take_while(|read| read.step <= number).count();
+                    let mut now;
+                    (now, reads) = reads.split_at(of_step);
+                    observer.begin(&step);
+                    for access in
+                        piece.block.accesses_of(at).iter().filter(|access| access.is_write)
+                    {
+                        let Some(address) = access.address(piece.address) else { continue };
+                        let before = now.iter().take_while(|read| read.ordinal < access.ordinal);
+                        let (before, behind) = now.split_at(before.count());
+                        before.iter().for_each(|read| self.read(code, &step, read, observer));
+                        now = behind;
+                        let space = Space::Memory(code.process(step.thread));
+                        let first = Cell { space, address };
+                        observer.write(Bytes { first, size: access.size });
+                    }
+                    now.iter().for_each(|read| self.read(code, &step, read, observer));
+                    observer.end(&step);
                 }
-                now.iter().for_each(|read| self.read(code, &step, read, observer));
-                observer.end(&step);
-            }
-            Ok(())
-        })
+                Ok(())
+            },
+        )
     }
 
     fn read<O: Observer>(&self, code: &Code, step: &Step, read: &Read, observer: &mut O) {

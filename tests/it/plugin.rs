@@ -113,6 +113,38 @@ fn threads_have_numbers_and_their_bytes_one_producer() {
     }
 }
 
+/// What is added to memory, or exchanged with it, at once, is loaded once: QEMU compares what is there when it stores.
+#[test]
+fn an_atomic_operation_loads_once() {
+    let scratch = Scratch::new("plugin-locked");
+    let Some(plugin) = plugin() else { return };
+    let (elf, stream) = (scratch.path("app"), scratch.path("stream"));
+    let armv7: [&[&str]; 2] = [
+        &["-marm", "-march=armv7-a", "-mfloat-abi=softfp"],
+        &["-mthumb", "-march=armv7-a", "-mfloat-abi=softfp"],
+    ];
+    let [arm, thumb] = armv7.map(|flags| ("arm-linux-gnueabi-gcc", "qemu-arm", flags));
+    let inline: &[&str] = &["-mno-outline-atomics"];
+    let arm64 = ("aarch64-linux-gnu-gcc", "qemu-aarch64", inline);
+    for (compiler, emulator, flags) in [TARGETS[0], arm, thumb, arm64, TARGETS[4]] {
+        if !have(emulator)
+            || !compile(compiler, "locked.c", &[&["-O1"], flags].concat(), &elf)
+            || !record(emulator, &plugin, &elf, &stream)
+        {
+            continue;
+        }
+        let db = load(&stream, &elf, &scratch);
+        let sql = "SELECT writer = 'work', sum(bytes) FROM function_dataflow
+                   WHERE reader = 'work' AND via = 'global' GROUP BY ALL ORDER BY ALL";
+        let own = 3 * 4 * 1000 - 4;
+        assert_eq!(
+            rows(&db, sql),
+            ["false,4".to_owned(), format!("true,{own}")],
+            "{emulator} {flags:?}"
+        );
+    }
+}
+
 /// However often a function returns by a jump, at every detail.
 #[test]
 fn a_jump_by_any_register_may_be_a_return() {
@@ -137,7 +169,8 @@ fn a_jump_by_any_register_may_be_a_return() {
         let db = scratch.path("a.duckdb");
         for detail in ["summary", "full"] {
             common::load(&stream, &elf, &db, &["--detail", detail]);
-            let sql = "SELECT name, calls FROM function_profile JOIN function_symbol USING (function_id)
+            let sql =
+                "SELECT name, calls FROM function_profile JOIN function_symbol USING (function_id)
                        WHERE name IN ('main', 'twice', 'back', 'chosen') ORDER BY name";
             let expected = ["back,2375", "chosen,1000", "main,1", "twice,1125"];
             assert_eq!(rows(&db, sql), expected, "{emulator} {flags:?} {optimised} {detail}");

@@ -169,6 +169,20 @@ fn a_load_that_nobody_needs_is_recorded() {
     assert_eq!(bytes(&db, "main", "look"), ["4"]);
 }
 
+/// What is added to memory, or exchanged with it, at once, is loaded once, as the processor does it.
+#[test]
+fn a_locked_instruction_loads_once() {
+    let scratch = Scratch::new("record-locked");
+    let Some(program) = program(&scratch, "locked") else { return };
+    let (db, sums) = (scratch.path("db"), scratch.path("sums"));
+    let options = ["-o", utf8(&db), "--sums", utf8(&sums), "--check-sums"];
+    let output = record(&options, &[utf8(&program)]);
+    assert!(output.status.success(), "{}", said(&output));
+    // The first finds what nobody has written.
+    assert_eq!(bytes(&db, "work", "work"), [(3 * 4 * 1000 - 4).to_string()]);
+    assert_eq!(bytes(&db, "<locked .bss>", "work"), ["4"]);
+}
+
 /// A file's bytes are the file's until other memory takes their place.
 #[test]
 fn memory_in_the_place_of_a_file_is_its_own() {
