@@ -155,7 +155,9 @@ impl<O: Output> Machine<O> {
             interrupted.settle(registers, self.data.switches.next_number());
             self.data.put_back(registers, &interrupted.kept, interrupted.frame);
         }
-        let same = resumed.as_ref().is_none_or(|i| levels.goes_on(i, frame, address, calls));
+        let same = resumed
+            .as_ref()
+            .is_none_or(|i| levels.goes_on(i, frame, (address, here.function), calls));
         self.data.switches.leaves = !same;
         let mut ender = CallEnd { data: &mut self.data, registers, contexts };
         if let Some(depth) = levels.ended.take().filter(|&d| d < calls.frames().len()) {
@@ -241,7 +243,7 @@ impl<O: Output> Machine<O> {
         let found = found.or_else(|| levels.waiting.iter().position(by_registers)).or_else(|| {
             let told = |task: &Task| known || frame.is_some() && task.interrupted.frame.is_some();
             let waiting = levels.waiting.iter_mut().enumerate().filter(|(_, task)| !told(task));
-            let fits = waiting.map(|(i, task)| (task.fits(address), i));
+            let fits = waiting.map(|(i, task)| (task.fits((address, here.function)), i));
             // Of equals the one that has waited longest.
             fits.rev().max_by_key(|(fit, _)| *fit).filter(|(fit, _)| *fit > Fit::No).map(|(_, i)| i)
         });

@@ -6,7 +6,7 @@ use super::contexts::Live;
 use super::shadow::{AccessId, Cell, Registers};
 use super::transfer::{Back, Previous, resumes};
 use crate::event::{ExceptionEntry, RegSpan};
-use crate::id::CallId;
+use crate::id::{CallId, FunctionId};
 use crate::isa::FlowKind;
 
 /// What was interrupted.
@@ -64,8 +64,8 @@ pub struct Task {
 
 impl Task {
     /// Whether it may go on there.
-    pub fn fits(&mut self, there: u64) -> Fit {
-        self.interrupted.goes_on(there, &mut self.calls)
+    pub fn fits(&mut self, there: (u64, FunctionId)) -> Fit {
+        self.interrupted.goes_on(there, usize::MAX, &mut self.calls)
     }
 }
 
@@ -167,13 +167,15 @@ impl Levels {
         &mut self,
         interrupted: &Interrupted,
         frame: Option<u64>,
-        there: u64,
+        there: (u64, FunctionId),
         calls: &mut Calls,
     ) -> bool {
         if let (Some(taken), Some(stored)) = (frame, interrupted.frame) {
             return taken == stored;
         }
-        let own = interrupted.goes_on(there, calls);
+        // Handlers that have ended are still on top of what they interrupted.
+        let depth = self.ended.unwrap_or(usize::MAX);
+        let own = interrupted.goes_on(there, depth, calls);
         let mut others = || self.waiting.iter_mut().any(|task| task.fits(there) == Fit::Exact);
         match interrupted.restored {
             true => interrupted.task == interrupted.number && own > Fit::No,
@@ -232,9 +234,15 @@ impl Interrupted {
         }
     }
 
-    /// Whether it may go on there.
-    pub fn goes_on(&self, there: u64, calls: &mut Calls) -> Fit {
-        let Some(Previous { last, .. }) = self.previous else { return Fit::Possible };
+    /// Whether it may go on there, in a function. `depth`: of the handler, if it is among the calls.
+    pub fn goes_on(
+        &self,
+        (there, function): (u64, FunctionId),
+        depth: usize,
+        calls: &mut Calls,
+    ) -> Fit {
+        let Some(previous) = self.previous else { return Fit::Possible };
+        let last = previous.last;
         let exact = |fits: bool| if fits { Fit::Exact } else { Fit::No };
         if let Some(resume) = self.resume {
             // The handler of a system call, a trap or a fault may pass over it.
@@ -249,8 +257,14 @@ impl Interrupted {
         let indirect = last.executed && last.target.is_none();
         match last.kind {
             FlowKind::Return if indirect => {
-                exact(calls.newest(Back::Return(there), |_| true).is_some())
-                    .max(if calls.frames().len() < 2 { Fit::Possible } else { Fit::No })
+                let frames = &calls.frames()[..depth.min(calls.frames().len())];
+                let possible = calls.frames().len() < 2
+                    || Previous { slot: None, ..previous }.returns_into_caller(function, frames);
+                exact(calls.newest(Back::Return(there), |_| true).is_some()).max(if possible {
+                    Fit::Possible
+                } else {
+                    Fit::No
+                })
             }
             FlowKind::Jump | FlowKind::Call if indirect => Fit::Possible,
             FlowKind::ExceptionReturn | FlowKind::Unknown => Fit::Possible,
@@ -288,7 +302,8 @@ mod tests {
         let fit = |kind, resume, there| {
             let interrupted =
                 Interrupted { previous: Some(previous(kind)), resume, ..Interrupted::default() };
-            interrupted.goes_on(there, &mut Calls::new(crate::id::ThreadId::FIRST))
+            let there = (there, FunctionId::FIRST);
+            interrupted.goes_on(there, usize::MAX, &mut Calls::new(crate::id::ThreadId::FIRST))
         };
         for (resume, there, expected) in [
             (0x102, 0x102, Fit::Exact),
@@ -314,7 +329,11 @@ mod tests {
         assert_eq!(fit(FlowKind::Return, None, 0x108), Fit::Possible);
         let nothing = Interrupted::default();
         assert_eq!(
-            nothing.goes_on(0x100, &mut Calls::new(crate::id::ThreadId::FIRST)),
+            nothing.goes_on(
+                (0x100, FunctionId::FIRST),
+                usize::MAX,
+                &mut Calls::new(crate::id::ThreadId::FIRST)
+            ),
             Fit::Possible
         );
     }

@@ -650,6 +650,35 @@ fn where_in_its_caller_it_returns_to_may_be_computed() {
     }
 }
 
+/// The same where an interrupt comes before it is there: what goes on is no other task.
+#[test]
+fn where_in_its_caller_it_returns_to_may_be_computed_before_an_interrupt() {
+    let code = [
+        (0x100, FlowKind::Call),
+        (0x108, FlowKind::Next),
+        (0x200, FlowKind::Return),
+        (0x300, FlowKind::Call),
+        (0x304, FlowKind::Return),
+        (0x400, FlowKind::Return),
+        (0x500, FlowKind::Next),
+    ];
+    let code = code.map(|(address, kind)| (address, instruction(kind)));
+    for (there, expected) in [(1, vec!["return", "return", "return"]), (6, vec!["open"])] {
+        let mut pass = pass_of(pass_with(Details::Instances, 64, Vec::new()), code.to_vec());
+        let back = Event::ExceptionReturn { thread: 0, frame: None };
+        let events = vec![(2, entry(None, crate::event::Keeps::None)), (5, back)];
+        let block = vec![0, 2, 3, 5, 4, there];
+        let ends = vec![RunEnd::default(); block.len()];
+        pass.push(&RunBatch { block, end: ends, events, ..RunBatch::default() });
+        pass.finish();
+        let found = calls(&mut pass);
+        // The root, what it called, the handler and what that called; another root for another task.
+        let own = found.iter().skip(1).take(expected.len()).map(|found| found.1);
+        assert!(own.eq(expected.iter().copied()), "{there}: {found:?}");
+        assert_eq!(found.len(), if there == 1 { 4 } else { 5 }, "{found:?}");
+    }
+}
+
 /// An exception may be the first that a trace tells of a thread.
 #[test]
 fn an_exception_comes_before_the_first_step() {

@@ -2,7 +2,7 @@
 //! `docs/semantics.md`. Rule 6, the tails, is the stack's.
 
 use super::block::Last;
-use super::stack::{CallKind, Stack, Token, Transfer};
+use super::stack::{CallKind, Frame, Stack, Token, Transfer};
 use crate::id::FunctionId;
 use crate::isa::FlowKind;
 
@@ -19,6 +19,20 @@ pub struct Previous {
     pub links: bool,
     /// The instance on top began with a call, and control was nowhere else since.
     pub called: bool,
+}
+
+impl Previous {
+    /// Whether it returns to somewhere in its caller, a function, and may have computed where.
+    pub fn returns_into_caller<P>(&self, to: FunctionId, frames: &[Frame<End, P>]) -> bool {
+        let Previous { last, slot, links, called, .. } = self;
+        let same = |s: Option<u64>| s.is_none() || slot.is_none() || s == *slot;
+        *links
+            && *called
+            && last.executed
+            && last.kind == FlowKind::Return
+            && matches!(frames, [.., caller, top] if caller.function == to
+                && matches!(top.token, End::Return { slot, .. } if same(slot)))
+    }
 }
 
 /// By what the pass recognises the end of an instance.
@@ -80,7 +94,7 @@ pub fn classify<P: Default>(
     kind: CallKind,
     stack: &mut Stack<End, P>,
 ) -> Transfer<End> {
-    let Previous { last, slot, linked, links, called } = previous;
+    let Previous { last, slot, linked, links, .. } = previous;
     // The newest open signal that was interrupted there.
     let resumed = |stack: &mut Stack<End, P>| stack.newest(Back::Resume(address), |_| true);
     // 1
@@ -96,18 +110,10 @@ pub fn classify<P: Default>(
     // 3
     let elsewhere = |stack: &Stack<End, P>| stack.top().is_some_and(|top| top.function != function);
     let may_return = *links && last.kind == FlowKind::Jump && last.target.is_none();
-    let same = |s: Option<u64>| s.is_none() || slot.is_none() || s == *slot;
-    // What was called has computed where in its caller it returns to.
-    if *links
-        && *called
-        && last.executed
-        && last.kind == FlowKind::Return
-        && let [.., caller, top] = stack.frames()
-        && caller.function == function
-        && matches!(top.token, End::Return { slot, .. } if same(slot))
-    {
+    if previous.returns_into_caller(function, stack.frames()) {
         return Transfer::Return { depth: stack.frames().len() - 1 };
     }
+    let same = |s: Option<u64>| s.is_none() || slot.is_none() || s == *slot;
     if last.executed && (last.kind.returns() || may_return && elsewhere(stack)) {
         let found = stack.newest(Back::Return(address), |frame| same(frame.token.frame_top()));
         if let Some(depth) = found {
