@@ -93,6 +93,7 @@ fn streaming(bencher: Bencher, detail: &str) {
         },
         superblock_after: addfg::internals::analysis::superblock::HOT,
         sums: true,
+        any_order: false,
     };
     bencher.counter(BytesCount::new(recording.bytes)).counter(ItemsCount::new(null.steps)).bench(
         || {
