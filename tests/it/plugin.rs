@@ -339,3 +339,20 @@ fn a_firmware_has_the_graph_of_its_text_log() {
     assert_eq!(rows(&db, CALLS), rows(&text, CALLS));
     assert_eq!(rows(&db, data), rows(&text, data));
 }
+
+/// Programs that count their own calls and bytes, compiled in some of many ways: the rest is for `fuzz/counted.py` alone.
+#[test]
+fn programs_that_count_themselves_are_counted_alike() {
+    if !have("python3") || !have("qemu-x86_64") || !takes_plugins("qemu-x86_64") {
+        return;
+    }
+    let script = repository("fuzz/counted.py");
+    let output = Command::new("python3")
+        .arg(script)
+        .args([env!("CARGO_BIN_EXE_addfg"), "40..42"])
+        .output()
+        .expect("python3");
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().filter_map(|line| line.strip_prefix("skipped: ")).for_each(skipped);
+    assert!(output.status.success(), "{text}{}", said(&output));
+}
