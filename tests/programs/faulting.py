@@ -11,16 +11,15 @@ import subprocess
 import sys
 
 AREA, PIECES = 128, 60
-# Texts and accesses: L and S, offset in the area, bytes; `=`, `+`: what it does to where %rsi points. valgrind loads what is
-# stored by one locked instruction twice, and leaves out loads of what nothing uses.
+# Texts and accesses: L and S, offset in the area, bytes; `=`, `+`: what it does to where %rsi points.
 PLAIN = [("add area+{n}, %rax", "L{n}:8"), ("add {n}(%rbx), %rcx", "L{n}:8"), ("mov %cx, {n}(%rbx)", "S{n}:2"), ("lea 1(%rcx), %rcx", ""),
-         ("mov %rcx, area+{n}", "S{n}:8"), ("lock incq {n}(%rbx)", "L{n}:8 L{n}:8 S{n}:8"), ("addl $1, {n}(%rbx)", "L{n}:4 S{n}:4"),
+         ("mov %rcx, area+{n}", "S{n}:8"), ("lock incq {n}(%rbx)", "L{n}:8 S{n}:8"), ("addl $1, {n}(%rbx)", "L{n}:4 S{n}:4"),
          ("movups %xmm1, {n}(%rbx)", "S{n}:16"), ("lea {n}(%rbx), %rsi", "="), ("add 5(%rsi), %al", "L+5:1"), ("mov %al, -3(%rsi)", "S+-3:1"),
          ("add $4, %rsi", "+4"), ("sub $4, %rsi", "+-4"), ("mov %rsi, %rsi", ""), ("add area(%rbp), %dl", "L8:1"), ("nop", ""),
-         ("add area+2(,%rbp,1), %dx", "L10:2"), ("xchg %rcx, {n}(%rbx)", "L{n}:8 L{n}:8 S{n}:8"),
-         ("lock xaddl %ecx, {n}(%rbx)", "L{n}:4 L{n}:4 S{n}:4"), ("adc 9(%rsi), %rcx", "L+9:8")]
+         ("add area+2(,%rbp,1), %dx", "L10:2"), ("xchg %rcx, {n}(%rbx)", "L{n}:8 S{n}:8"),
+         ("lock xaddl %ecx, {n}(%rbx)", "L{n}:4 S{n}:4"), ("adc 9(%rsi), %rcx", "L+9:8")]
 FAULTS = [("add (%r15), %rdx", "L64:8"), ("mov %rdx, (%r15)", "S64:8"), ("incq (%r15)", "L64:8 S64:8"), ("movups %xmm2, (%r15)", "S64:16"),
-          ("lock incl (%r15)", "L64:4 L64:4 S64:4"), ("add 8(%r15), %dl", "L72:1"), ("movsd %xmm2, 16(%r15)", "S80:8")]
+          ("lock incl (%r15)", "L64:4 S64:4"), ("add 8(%r15), %dl", "L72:1"), ("movsd %xmm2, 16(%r15)", "S80:8")]
 
 
 class Program:
