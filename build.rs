@@ -21,9 +21,11 @@ fn embed_recorders() {
     for folder in ["valgrind", "qemu", "stream"] {
         for path in files(&root.join(folder)) {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let name = format!("{folder}/{name}");
+            // Of the tree that is compiled: trees that share a target folder share this list.
             text.push_str(&format!(
-                "    ({:?}, include_bytes!({path:?})),\n",
-                format!("{folder}/{name}")
+                "    ({name:?}, include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {:?}))),\n",
+                format!("/recorders/{name}")
             ));
         }
     }
