@@ -29,6 +29,9 @@ impl CodeMap for Map<'_> {
         let next = FunctionId::at(self.ids.len());
         *self.ids.entry(self.space.function_at(address)).or_insert(next)
     }
+    fn entry(&self, _: FunctionId) -> Option<u64> {
+        None
+    }
     fn is_stub(&self, _: FunctionId) -> bool {
         false
     }

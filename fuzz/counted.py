@@ -4,8 +4,10 @@ several processors in many ways, recorded, and compared: the truth comes from th
 
     fuzz/counted.py ADDFG FIRST..LAST [PROCESSOR,...]
 
-For each seed one program of calls (loops, tables of functions, switches, variable arguments, structures, `qsort`, tail calls) and one of
-bytes (loads, stores and atomic additions of all sizes, vectors, copies, `pread`). Prints what differs; ends with 1 if something does.
+For each seed one program of calls (loops, tables of functions, switches, variable arguments, structures, `qsort`, tail calls), one of
+objects in C++ (virtual calls, exceptions through other functions, `siglongjmp`, handlers of signals with exceptions in them, threads),
+and one of bytes (loads, stores and atomic additions of all sizes, vectors, copies, `pread`). Prints what differs; ends with 1 if something
+does.
 
 Processors, each where its compiler and emulator are there: x86 (valgrind; sums while it runs are compared, too), x86q (QEMU), arm, aarch64,
 riscv. Not among the ways to compile, as addfg counts there what the processor does, and the program what its source says: a jump that the
@@ -96,6 +98,119 @@ static struct large large(int x) {{ calls[{count + 2}]++; struct large all; mems
     return text + 'printf("main 1\\n"); return s & 1; }\n'
 
 
+OBJECTS = """#include <algorithm>
+#include <csetjmp>
+#include <csignal>
+#include <cstdio>
+#include <functional>
+#include <pthread.h>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+struct Count { unsigned long of[COUNT]; };
+static thread_local Count mine;
+static Count all;
+static thread_local int left = LEFT;
+static thread_local volatile int depth = 0;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+struct V { virtual int v(int, int) = 0; virtual ~V() {} };
+struct W { long pad = 1; virtual int w(int, int) = 0; };
+static V *object(int);
+static W *other(int);
+static int (V::*volatile member[4])(int, int);
+int thrower(int);
+int cleaned(int, int);
+int jumper(int);
+"""
+
+
+def of_objects(seed):
+    """A program in C++ that prints how often each of its functions was called."""
+    r = random.Random(seed)
+    classes, count = r.randint(2, 5), r.randint(5, 12)
+    functions = [f"f{i}" for i in range(count)]
+    methods = [(c, m) for c in range(classes) for m in [f"m{i}" for i in range(r.randint(1, 3))] + ["v", "w"]]
+    # The compiler makes destructors of its own beside these, so that they are not told.
+    names = [f"{f}(int, int)" for f in functions] + [f"K{c}::{m}(int, int)" for c, m in methods] + [f"K{c}::K{c}(int)" for c in range(classes)]
+    names += ["handled(int)", "raises(int)", "threaded(int)", "thrower(int)", "cleaned(int, int)", "jumper(int)"]
+    counts = lambda name: f"mine.of[{names.index(name)}]++;"
+    inside = [None]
+    used = {what for what in ("throw", "signal", "jump", "std") if r.random() < .6}
+
+    def call():
+        x = r.choice([f"x + {r.randint(1, 99)}", f"x ^ {r.randint(1, 99)}"])
+        k = r.choice([k for k in range(classes) if f"K{k}::m0" != inside[0]])
+        return r.choice([f"{r.choice([f for f in functions if f != inside[0]])}(d - 1, {x})"] * 3 + [f"object(x)->v(d - 1, {x})"] * 2 + [
+            f"other(x)->w(d - 1, {x})", f"K{k}({x}).m0(d - 1, {x})", f"(object(x)->*member[x & 3])(d - 1, {x})"])
+
+    def statement(depth=0):
+        inner = statement(depth + 1) if depth < 2 else "s++;"
+        cases = " ".join(f"case {i}: s += {call()}; break;" for i in range(5))
+        ways = [f"s += {call()};"] * 3 + [f"for (int i = 0; i < {r.randint(1, 3)}; i++) {{ {inner} }}",
+                                          f"if (x & {r.choice([1, 2, 4])}) {{ {inner} }}", f"switch (x % 5) {{ {cases} }}"]
+        if "throw" in used:
+            thrown = f"if ((x & 7) == {r.randint(0, 7)}) throw x;"
+            ways += [f"try {{ {inner} {thrown} s += {call()}; }} catch (int e) {{ s += e; {inner} }}",
+                     f"try {{ s += {call()}; thrower(x); }} catch (long e) {{ s += e; }}",
+                     "s += cleaned(d, x);", f"if ((x & 15) == {r.randint(0, 15)}) throw s;"]
+        if "signal" in used:
+            ways += [f"if ((x & 3) == {r.randint(0, 3)}) {{ depth = d; raise(SIGUSR{r.randint(1, 2)}); }}"] * 2
+        if "jump" in used:
+            ways.append("s += jumper(x);")
+        if "std" in used:
+            ways += ["{ std::vector<int> v{x, 3, s, 9, x * 7 & 255}; std::sort(v.begin(), v.end()); s += v[2] + std::to_string(x).size(); }",
+                     f"{{ std::function<int(int)> g = [&](int y) {{ return y + {call()}; }}; s += g(x); }}"]
+        return r.choice(ways)
+
+    def function(head, name, fallback="x"):
+        # Compilers make loops of functions that call themselves.
+        inside[0] = head
+        body = " ".join(statement() for _ in range(r.randint(1, 4)))
+        last = lambda: f"{r.choice([f for f in functions if f != head])}(d - 1, x + {r.randint(1, 99)})"
+        back = r.choice(["s", f"s + {call()}", last(), f"x & 1 ? {last()} : {last()}"])
+        return f"int {head}(int d, int x) {{ {counts(name)} if (d <= 0 || --left < 0) return {fallback}; int s = x; {body} return {back}; }}\n"
+
+    text = OBJECTS.replace("COUNT", str(len(names))).replace("LEFT", r.choice(["200", "1000", "4000"]))
+    text += "".join(f"int {f}(int, int);\n" for f in functions)
+    for c in range(classes):
+        own = " ".join(f"{r.choice(['virtual ', ''])}int {m}(int, int);" for k, m in methods if k == c)
+        text += f"struct K{c} : V, W {{ int a; K{c}(int x); ~K{c}() {{ if (left > 0) left--; }} {own} }};\n"
+    for c in range(classes):
+        text += f"K{c}::K{c}(int x) : a(x) {{ {counts(f'K{c}::K{c}(int)')} }}\n"
+    text += "".join(function(f"K{c}::{m}", f"K{c}::{m}(int, int)", "x + a") for c, m in methods)
+    text += "".join(function(f, f"{f}(int, int)") for f in functions)
+    text += "".join(f"static K{c} k{c}({c});\n" for c in range(classes))
+    for kind, name in (("V", "object"), ("W", "other")):
+        cases = " ".join(f"case {c}: return &k{c};" for c in range(classes))
+        text += f"static {kind} *{name}(int x) {{ switch ((unsigned)x % {classes}) {{ {cases} }} return &k0; }}\n"
+    first, flags = r.choice(functions), [r.choice(["0", "SA_ONSTACK", "SA_NODEFER", "SA_RESTART"]) for _ in range(2)]
+    text += f"""int thrower(int x) {{ {counts("thrower(int)")} if (x & 1) throw (long)x; return x; }}
+int cleaned(int d, int x)
+{{ {counts("cleaned(int, int)")} if (d <= 0 || --left < 0) return x; K0 k(x); int s = {call()}; if ((x & 3) == 2) throw x; return s + {call()}; }}
+int jumper(int x)
+{{ {counts("jumper(int)")} sigjmp_buf b; volatile int s = x; int k = sigsetjmp(b, x & 1); if (k < 3) siglongjmp(b, k + 1); return s + k; }}
+static void handled(int)
+{{ {counts("handled(int)")} int d = depth < 3 ? depth : 3; try {{ if (--left > 0) {first}(d - 1, left); }} catch (int) {{}} }}
+static void raises(int) {{ {counts("raises(int)")} if (--left > 0 && depth > 1) {{ depth = 0; raise(SIGUSR1); }} }}
+static int guarded(int x, int d)
+{{ int s = 0; try {{ s = f0(d, x); }} catch (int) {{}} try {{ s += object(x)->v(d, x); }} catch (int) {{}} return s; }}
+static void add() {{ pthread_mutex_lock(&lock); for (int i = 0; i < {len(names)}; i++) all.of[i] += mine.of[i]; pthread_mutex_unlock(&lock); }}
+static void threaded(int n) {{ {counts("threaded(int)")} for (int i = 0; i < 6; i++) guarded(n + i, 3); add(); }}
+static char stack[100000];
+int main()
+{{ int s = 0; for (auto &m : member) m = &V::v;
+struct sigaction a = {{}}; a.sa_handler = handled; a.sa_flags = {flags[0]}; sigaction(SIGUSR1, &a, 0);
+a.sa_handler = raises; a.sa_flags = {flags[1]}; sigaction(SIGUSR2, &a, 0);
+stack_t k = {{}}; k.ss_sp = stack; k.ss_size = sizeof stack; sigaltstack(&k, 0);
+for (int i = 0; i < {r.choice([10, 40])}; i++) s += guarded(i, {r.randint(2, 6)});
+{{ std::vector<std::thread> t; for (int i = 0; i < {r.choice([0, 0, 1, 3])}; i++) t.emplace_back(threaded, i); for (auto &x : t) x.join(); }}
+add();
+"""
+    text += "".join(f'printf("{name} %lu\\n", all.of[{i}]);\n' for i, name in enumerate(names))
+    return text + 'printf("main 1\\n"); fflush(stdout); _exit(s & 1); }\n'
+
+
 TYPES = [("unsigned char", 1), ("unsigned short", 2), ("unsigned int", 4), ("unsigned long long", 8), ("float", 4), ("double", 8)]
 ROOM = 512
 
@@ -182,12 +297,19 @@ def runs(addfg, folder, seed, processor):
     flags = [r.choice(OPTIMISED), *r.choice(FRAMES), *r.choice(OTHER), *r.choice(ways)]
     atomics = processor != "arm" or "-march=armv7-a" in flags
     programs = [("calls", of_calls(seed)), ("bytes", of_bytes(seed, atomics, processor != "arm" or atomics))]
+    if shutil.which(compiler.replace("gcc", "g++")):
+        programs.append(("objects", of_objects(seed)))
     for what, text in programs:
-        source, program, db = (os.path.join(folder, name) for name in ("program.c", "program", "run.duckdb"))
+        source, program, db = (os.path.join(folder, name) for name in ("program.cc" if what == "objects" else "program.c", "program", "run.duckdb"))
         with open(source, "w") as file:
             file.write(text)
-        subprocess.run([compiler, *COMMON, *flags, "-o", program, source], check=True)
-        printed = subprocess.run([*([emulator] if emulator else []), program], capture_output=True, text=True).stdout
+        compiles = [compiler.replace("gcc", "g++"), "-std=gnu++17", "-pthread"] if what == "objects" else [compiler]
+        subprocess.run([*compiles, *COMMON, *flags, "-o", program, source], check=True)
+        run = subprocess.run([*([emulator] if emulator else []), program], capture_output=True, text=True)
+        # An emulator that does not get through it.
+        if run.returncode < 0:
+            continue
+        printed = run.stdout
         truth = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in printed.splitlines()}
         if what == "bytes":
             modes = [["--detail", "full"]]
@@ -197,9 +319,9 @@ def runs(addfg, folder, seed, processor):
             by = ["--qemu", emulator] if emulator else []
             command = [addfg, "record", "--quiet", "--force", *mode, *by, "-o", db, "--", program]
             subprocess.run(command, stdout=subprocess.DEVNULL)
-            found = asked(addfg, db, CALLS if what == "calls" else BYTES)
+            found = asked(addfg, db, BYTES if what == "bytes" else CALLS)
             # Other functions of the program's libraries are called, too.
-            own = truth if what == "calls" else {**truth, **found}
+            own = truth if what != "bytes" else {**truth, **found}
             yield [what, *flags, *mode], truth, {name: found.get(name, 0) for name in own}
 
 

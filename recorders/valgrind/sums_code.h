@@ -59,6 +59,8 @@ struct Segment_ {
     UInt at;
     UInt static_bytes, static_transfers, static_unique;
     Bool stub;
+    /* Of the function; 0: not known. */
+    Addr entry;
     /* Bytes that it surely hands to itself. */
     UInt inside;
     struct { UShort offset, size; } *in;
@@ -632,6 +634,16 @@ static Int frame_of_resumed(Addr at)
     return -1;
 }
 
+/* Depth of the newest instance that a jump which may go anywhere goes back to; -1: none. `unwinds_to` in src/analysis/transfer.rs. */
+static Int frame_gone_back_to(UInt function, Addr slot)
+{
+    for (Int d = (Int)T.depth - 2; d >= 0; d--) {
+        const Frame *f = T.frames + d;
+        if (f->function == function && (!slot || ((!f[1].slot || f[1].slot <= slot) && (!f->slot || slot < f->slot)))) return d;
+    }
+    return -1;
+}
+
 /* Control arrives at a block by a call, a return, or in another function. */
 static VG_REGPARM(2) void arrive(const Segment *s, Addr address)
 {
@@ -652,6 +664,13 @@ static VG_REGPARM(2) void arrive(const Segment *s, Addr address)
     Bool resumed_here = before && before->kind == FLOW_RESUMED;
     if (resumed_here) depth = frame_of_resumed(address);
     if (depth >= 0) end_down_to(depth);
+    Bool returned = before && before->executed && before->kind == FLOW_RETURN;
+    Bool anywhere = before ? returned && !falls : T.jumped && T.jumped == steps_done;
+    Bool inside = s->entry && s->entry != address && T.depth && T.frames[T.depth - 1].function != s->function;
+    if (anywhere && depth < 0 && inside && *live_of(s->function)) {
+        depth = frame_gone_back_to(s->function, before ? T.slot : 0);
+        if (depth >= 0) end_down_to(depth + 1);
+    }
     /* What no handler has interrupted, as far as is known, begins as one. */
     if ((before && before->kind == FLOW_INTERRUPTED) || (resumed_here && depth < 0)) {
         begin_instance(s->function, KIND_SIGNAL, s->stub, 0, 0);

@@ -332,6 +332,7 @@ static Segment *new_segment(void)
     segments[segment_count++] = s;
     s->function = hear4();
     s->stub = hear4() & 1;
+    s->entry = hear8();
     s->first_step = hear4();
     s->steps = hear4();
     s->static_bytes = hear4();

@@ -11,7 +11,7 @@ use super::operations::Machine;
 use super::origin::Packed;
 use super::shadow::{Cell, KERNEL_WRITE, Registers, WORD};
 use super::stack::{Arrival, Ending, Stack};
-use super::transfer::{Back, Previous};
+use super::transfer::{Back, Previous, unwinds_to};
 use crate::event::{ExceptionEntry, RegSpan};
 use crate::isa::FlowKind;
 
@@ -193,8 +193,13 @@ impl<O: Output> Machine<O> {
     #[cold]
     pub fn correct_task(&mut self, t: usize, address: u64, here: Arrival) {
         let Thread { calls, levels, previous, .. } = &mut self.threads[t];
-        let returns = |p: &Previous| p.last.executed && p.last.kind == FlowKind::Return;
-        if !previous.as_ref().is_some_and(returns) || levels.handler != Handler::None {
+        let returns = |p: &&Previous| p.last.executed && p.last.kind == FlowKind::Return;
+        let Some(last) = previous.as_ref().filter(returns) else { return };
+        if levels.handler != Handler::None {
+            return;
+        }
+        // Its own frames hold the stack pointer that it goes back to.
+        if last.slot.is_some() && unwinds_to(last, here.function, calls.frames()).is_some() {
             return;
         }
         let back = Back::Return(address);

@@ -4,7 +4,7 @@
 use super::activation::Calls;
 use super::contexts::Live;
 use super::shadow::{AccessId, Cell, Registers};
-use super::transfer::{Back, Previous, resumes};
+use super::transfer::{Back, Previous, resumes, unwinds_to};
 use crate::event::{ExceptionEntry, RegSpan};
 use crate::id::{CallId, FunctionId};
 use crate::isa::FlowKind;
@@ -81,6 +81,8 @@ pub struct Levels {
     pub resumed: Option<Interrupted>,
     /// The frame that the processor took back for it.
     pub frame: Option<u64>,
+    /// A kernel has ended the handler, of a signal, which the trace does not show: it keeps all registers.
+    pub by_kernel: bool,
     pub waiting: Vec<Task>,
     /// What has gone on last, as it was interrupted: another task may wait at the same place.
     pub taken_for: Option<Interrupted>,
@@ -156,6 +158,10 @@ impl Levels {
         }
         self.handler = interrupted.handler;
         self.frame = frame;
+        self.by_kernel = match self.resumed {
+            Some(_) => self.by_kernel,
+            None => previous.as_ref().is_some_and(|p| p.last.kind == FlowKind::Syscall),
+        };
         // Behind the handler's last step the stack pointer is as behind the step that was interrupted.
         let slot = previous.as_ref().and_then(|last| last.slot);
         *previous = interrupted.previous.map(|p| Previous { slot, ..p });
@@ -177,7 +183,7 @@ impl Levels {
         let depth = self.ended.unwrap_or(usize::MAX);
         let own = interrupted.goes_on(there, depth, calls);
         let mut others = || self.waiting.iter_mut().any(|task| task.fits(there) == Fit::Exact);
-        match interrupted.restored {
+        match interrupted.restored && !self.by_kernel {
             true => interrupted.task == interrupted.number && own > Fit::No,
             false => own == Fit::Exact || own > Fit::No && !others(),
         }
@@ -258,8 +264,10 @@ impl Interrupted {
         match last.kind {
             FlowKind::Return if indirect => {
                 let frames = &calls.frames()[..depth.min(calls.frames().len())];
+                let unknown = Previous { slot: None, ..previous };
                 let possible = calls.frames().len() < 2
-                    || Previous { slot: None, ..previous }.returns_into_caller(function, frames);
+                    || unknown.returns_into_caller(function, frames)
+                    || unwinds_to(&unknown, function, frames).is_some();
                 exact(calls.newest(Back::Return(there), |_| true).is_some()).max(if possible {
                     Fit::Possible
                 } else {

@@ -86,6 +86,8 @@ pub use sums::{CallEdge, FunctionSums};
 pub trait CodeMap {
     /// Function (numbered in order of first call of this method) whose range holds `address`.
     fn function_at(&mut self, address: u64) -> FunctionId;
+    /// Where the function is entered; none: not known, as of code outside of every function.
+    fn entry(&self, function: FunctionId) -> Option<u64>;
     /// The function is a PLT stub, veneer or IFUNC resolver.
     fn is_stub(&self, function: FunctionId) -> bool;
     /// Bytes that the function copies keep their producer (`--through`).

@@ -277,7 +277,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         let (before, after) = (self.prepared(unit), &self.blocks[next as usize]);
         let (blocks, links) = ((before, after), self.links());
-        let Some(members) = self.superblocks.members(unit, next, blocks, links) else { return };
+        let enters = self.code.entry(after.segments[0].function);
+        let enters = enters.is_none_or(|entry| entry == after.first_address);
+        let Some(members) = self.superblocks.members(unit, next, blocks, links || !enters) else {
+            return;
+        };
         let defs = || members.iter().map(|&m| &self.defs[m as usize]);
         let def = BlockDef {
             steps: defs().flat_map(|d| d.steps.iter().copied()).collect(),
@@ -508,7 +512,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let transfer = match &thread.previous {
             _ if thread.levels.enters() => Transfer::Signal { token: End::Exception },
             Some(previous) => {
-                let to = (address, here.function);
+                let to = (address, here.function, self.code.entry(here.function));
                 classify(previous, to, kind, &mut thread.calls)
             }
             None => Transfer::None,

@@ -96,6 +96,9 @@ impl CodeMap for Code {
     fn function_at(&mut self, address: u64) -> FunctionId {
         FunctionId::at((address >> 8) as usize - 1)
     }
+    fn entry(&self, function: FunctionId) -> Option<u64> {
+        Some((function.index() as u64 + 1) << 8)
+    }
     fn is_stub(&self, function: FunctionId) -> bool {
         self.has_stub && function.index() == STUB
     }
@@ -366,6 +369,8 @@ enum Pending {
     },
     /// To the frame below this one.
     Return(usize),
+    /// The same, but not to where it called.
+    Back(usize),
     Tail(usize),
 }
 
@@ -503,6 +508,13 @@ impl Run {
                 if at == 0 {
                     // Nothing called: it goes on with another function, which takes its place.
                     Run::tail(code, random, thread);
+                } else if let Some(block) =
+                    random.chance(5).then(|| self.inside(code, random, thread, at)).flatten()
+                {
+                    let slot = thread.frames[at].slot;
+                    (thread.block, thread.pending) = (block, Pending::Back(at));
+                    thread.sp = slot + 8;
+                    *addresses.last_mut().expect("the slot") = slot;
                 } else {
                     let slot = thread.frames[at].slot;
                     thread.block = thread.frames[at].back;
@@ -533,6 +545,23 @@ impl Run {
         self.sp.push(thread.sp + 8 * called);
     }
 
+    /// A block of the function below a frame, neither its first nor that behind the call; none: control is in that
+    /// function.
+    fn inside(
+        &self,
+        code: &Code,
+        random: &mut Random,
+        thread: &Thread,
+        at: usize,
+    ) -> Option<usize> {
+        let function = |at: usize| self.instances[thread.frames[at].instance].0;
+        let own = function(at - 1);
+        let range = code.functions[own].start + 1..code.functions[own].end;
+        let block = range.start + random.below(range.len().max(1) as u64) as usize;
+        let is_there = range.contains(&block) && block != thread.frames[at].back;
+        (is_there && own != function(thread.frames.len() - 1)).then_some(block)
+    }
+
     /// A jump to another function.
     fn tail(code: &Code, random: &mut Random, thread: &mut Thread) {
         let to = random.below((FUNCTIONS - 1) as u64) as usize;
@@ -543,7 +572,8 @@ impl Run {
     /// The thread goes on where its last step led to.
     fn arrive(&mut self, thread: &mut Thread, frame: u64) {
         let top = thread.frames.last_mut().expect("a root");
-        match std::mem::replace(&mut thread.pending, Pending::Nothing) {
+        let pending = std::mem::replace(&mut thread.pending, Pending::Nothing);
+        match pending {
             Pending::Nothing => {}
             Pending::Call { to, kind, back, slot } => {
                 let instance = self.begin(to, kind, Some(top.instance), Some(slot));
@@ -551,9 +581,11 @@ impl Run {
                 thread.sp -= frame;
                 self.called.push(slot);
             }
-            Pending::Return(at) => {
+            Pending::Return(at) | Pending::Back(at) => {
+                let returns = matches!(pending, Pending::Return(_));
                 for (i, frame) in thread.frames.drain(at..).enumerate() {
-                    let ending = if i == 0 { Ending::Return } else { Ending::Unwound };
+                    let returns = i == 0 && returns;
+                    let ending = if returns { Ending::Return } else { Ending::Unwound };
                     self.instances[frame.instance].2 = ending;
                     self.ended[frame.instance] = Some(self.steps + 1);
                 }

@@ -108,6 +108,8 @@ pub enum Transfer<T> {
     /// It left the instance at this depth, and those above it, which are unwound. If it did not
     /// come back to the function of the instance below, that is a tail call, too.
     Return { depth: usize },
+    /// It went on in the instance at this depth, and left those above it, which are unwound.
+    Unwind { depth: usize },
     /// It entered a function in the place of an instance that has ended.
     Tail { of: CallId, token: T },
     /// It was taken away from the current instance.
@@ -375,6 +377,10 @@ impl<T: Token + Default, P: Default> Stack<T, P> {
             }
             Transfer::Return { depth } => {
                 self.end(depth, Ending::Return, here.at, ledger);
+                self.arrive(here, ledger);
+            }
+            Transfer::Unwind { depth } => {
+                self.end(depth + 1, Ending::Unwound, here.at, ledger);
                 self.arrive(here, ledger);
             }
             Transfer::Tail { of, token } => {

@@ -166,14 +166,14 @@ impl Superblocks {
     }
 
     /// The blocks of `unit` and `next` behind them, if they may be joined: control that goes from
-    /// `before` to `after` stays in the call instance whatever is on the call stack. `links`: a jump by any register
-    /// to another function may be a return.
+    /// `before` to `after` stays in the call instance whatever is on the call stack. `back`: a jump by any register
+    /// to another function may go back to it.
     pub fn members(
         &self,
         unit: Unit,
         next: u32,
         (before, after): (&Prepared, &Prepared),
-        links: bool,
+        back: bool,
     ) -> Option<Vec<u32>> {
         let (last, there) = (&before.last, after.first_address);
         if matches!(last.kind, FlowKind::Call | FlowKind::Return | FlowKind::ExceptionReturn) {
@@ -181,7 +181,11 @@ impl Superblocks {
         }
         let function = |segment: Option<&Segment>| segment.map(|segment| segment.function);
         let leaves = function(before.segments.last()) != function(after.segments.first());
-        if links && leaves && last.kind == FlowKind::Jump && last.target.is_none() {
+        if back
+            && leaves
+            && matches!(last.kind, FlowKind::Jump | FlowKind::Unknown)
+            && last.target.is_none()
+        {
             return None;
         }
         let fits = before.steps + after.steps <= STEPS_MAX && self.size < SIZE_MAX;

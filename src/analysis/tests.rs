@@ -19,6 +19,9 @@ impl CodeMap for Pages {
     fn function_at(&mut self, address: u64) -> FunctionId {
         FunctionId::at((address >> 8) as usize)
     }
+    fn entry(&self, function: FunctionId) -> Option<u64> {
+        Some((function.index() as u64) << 8)
+    }
     fn is_stub(&self, function: FunctionId) -> bool {
         function.index() == STUB
     }
@@ -617,7 +620,8 @@ fn jumps_by_registers_are_returns_again_and_again() {
 }
 
 /// With a link register, what was called may return to elsewhere in its caller (ARM's helpers for `switch`): not to
-/// another function, not where the stack pointer is another one, not when it has called somebody itself.
+/// another function, not where its frame is still there. One that is over by then, or that has called somebody itself,
+/// is unwound.
 #[test]
 fn where_in_its_caller_it_returns_to_may_be_computed() {
     let code = [
@@ -634,9 +638,10 @@ fn where_in_its_caller_it_returns_to_may_be_computed() {
     for (blocks, sp, expected) in [
         (&[0, 5, 2][..], 0x7000, ("call", "return")),
         (&[0, 5, 1], 0x7000, ("call", "return")),
-        (&[0, 5, 2], 0x7008, ("call", "tail")),
+        (&[0, 5, 2], 0x7008, ("call", "unwound")),
+        (&[0, 5, 2], 0x6ff8, ("call", "tail")),
         (&[0, 5, 6], 0x7000, ("call", "tail")),
-        (&[0, 3, 5, 4, 2], 0x7000, ("call", "tail")),
+        (&[0, 3, 5, 4, 2], 0x7000, ("call", "unwound")),
         (&[0, 4, 2], 0x7000, ("call", "return")),
     ] {
         let mut pass = pass_of(pass_with(Details::Instances, 64, Vec::new()), code.to_vec());
@@ -676,6 +681,69 @@ fn where_in_its_caller_it_returns_to_may_be_computed_before_an_interrupt() {
         let own = found.iter().skip(1).take(expected.len()).map(|found| found.1);
         assert!(own.eq(expected.iter().copied()), "{there}: {found:?}");
         assert_eq!(found.len(), if there == 1 { 4 } else { 5 }, "{found:?}");
+    }
+}
+
+/// A jump that may go anywhere goes on in a live function (`longjmp`, exceptions), unless it gets to its entry, or the
+/// stack pointer is not in its frame.
+#[test]
+fn a_jump_goes_back_to_a_live_function() {
+    let code = [
+        (0x100, FlowKind::Call),
+        (0x108, FlowKind::Call),
+        (0x200, FlowKind::Call),
+        (0x300, FlowKind::Jump),
+        (0x400, FlowKind::Next),
+    ];
+    let code = code.map(|(address, kind)| (address, instruction(kind)));
+    let unwound = vec!["open", "unwound", "unwound"];
+    // The last block, the stack pointers behind the calls and the jump, and how instances end in the order of their numbers.
+    for (there, stack, expected) in [
+        (1, [0x7000, 0x6ff0, 0x7000], unwound.clone()),
+        (1, [0x7000, 0x6ff0, 0x6ff8], vec!["open", "open", "tail", "open"]),
+        (0, [0x7000, 0x6ff0, 0x7000], vec!["open", "open", "tail", "open"]),
+        (4, [0x7000, 0x6ff0, 0x7000], vec!["open", "open", "tail", "open"]),
+    ] {
+        for superblock_after in [1, u32::MAX] {
+            let mut pass = pass_with(Details::Instances, 64, Vec::new());
+            pass.superblocks = superblock::Superblocks::new(superblock_after);
+            let mut pass = pass_of(pass, code.to_vec());
+            let end = |sp| RunEnd { sp: Some(sp), linked: false, destination: None };
+            let ends = [stack[0], stack[1], stack[2], stack[0]].map(end);
+            let block = vec![0, 2, 3, there];
+            pass.push(&RunBatch { block, end: ends.into(), ..RunBatch::default() });
+            pass.finish();
+            let found: Vec<_> = calls(&mut pass).iter().map(|found| found.1).collect();
+            assert_eq!(found, expected, "{there} {stack:x?}");
+        }
+    }
+}
+
+/// The handler of a signal ends with a system call. What it has stored elsewhere may not be in the registers again, as
+/// where an exception was caught in it: that is no other task. Where the processor returns it is.
+#[test]
+fn a_handler_that_a_kernel_ends_switches_no_task() {
+    let register = RegSpan { offset: 16, size: 8 };
+    for (last, roots) in [(FlowKind::Syscall, 1), (FlowKind::ExceptionReturn, 2)] {
+        let mut store = moves(true, register);
+        store.memory[0].stack_relative = false;
+        let code = vec![
+            (0x100, moves(false, register)),
+            (0x104, instruction(FlowKind::Next)),
+            (0x200, store),
+            (0x204, moves(false, register)),
+            (0x208, instruction(last)),
+        ];
+        let mut pass = pass_of(pass_with(Details::Instances, 64, Vec::new()), code);
+        let back = Event::ExceptionReturn { thread: 0, frame: None };
+        let events = vec![(1, entry(None, crate::event::Keeps::None)), (4, back)];
+        let (block, addresses) = (vec![0, 2, 3, 4, 1], vec![0x6000, 0x9000, 0x6100]);
+        let end = vec![RunEnd::default(); block.len()];
+        pass.push(&RunBatch { block, addresses, end, events, ..RunBatch::default() });
+        pass.finish();
+        let found = calls(&mut pass);
+        let is_root = |found: &&(&str, &str, u32)| found.0 == "root";
+        assert_eq!(found.iter().filter(is_root).count(), roots, "{last:?}: {found:?}");
     }
 }
 

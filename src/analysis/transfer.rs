@@ -86,11 +86,34 @@ impl End {
     }
 }
 
+/// Depth of the newest live instance of `function` that a jump which may go anywhere can go back to: `longjmp`, or who
+/// unwinds for an exception. Its frame and that of what it called lie on both sides of the stack pointer, if all three
+/// are known.
+pub fn unwinds_to<P>(
+    previous: &Previous,
+    function: FunctionId,
+    frames: &[Frame<End, P>],
+) -> Option<usize> {
+    let Previous { last, slot, links, .. } = *previous;
+    // On x86 a slot, of which only returns tell.
+    let stack = slot.filter(|_| links || last.kind == FlowKind::Return);
+    let within = |pair: &[Frame<End, P>]| {
+        let [own, called] = [0, 1].map(|i| pair[i].token.frame_top());
+        called.zip(stack).is_none_or(|(called, stack)| called <= stack)
+            && own.zip(stack).is_none_or(|(own, stack)| stack < own || links && stack == own)
+    };
+    let live = frames.windows(2).enumerate().rev();
+    // What an exception of the processor has interrupted goes on when its handler ends.
+    let mut live = live.take_while(|(_, pair)| pair[1].token != End::Exception);
+    let found = live.find(|(_, pair)| pair[0].function == function && within(pair));
+    found.map(|(depth, _)| depth)
+}
+
 /// What control did from `previous` to the step at `address` of `function`, where a call is of
-/// `kind`.
+/// `kind`. `entry`: of the function, if it is known.
 pub fn classify<P: Default>(
     previous: &Previous,
-    (address, function): (u64, FunctionId),
+    (address, function, entry): (u64, FunctionId, Option<u64>),
     kind: CallKind,
     stack: &mut Stack<End, P>,
 ) -> Transfer<End> {
@@ -127,7 +150,13 @@ pub fn classify<P: Default>(
     }
     // 4
     if last.jumps_to(address) {
-        return Transfer::None;
+        let anywhere = last.target.is_none() && last.kind != FlowKind::ExceptionReturn;
+        let inside = entry.is_some_and(|entry| entry != address) && elsewhere(stack);
+        let live = anywhere && inside && stack.live(function) > 0;
+        return match live.then(|| unwinds_to(previous, function, stack.frames())) {
+            Some(Some(depth)) => Transfer::Unwind { depth },
+            _ => Transfer::None,
+        };
     }
     // 5
     match resumed(stack) {

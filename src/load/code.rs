@@ -41,9 +41,10 @@ impl Functions {
 impl CodeMap for Functions {
     fn function_at(&mut self, address: u64) -> FunctionId {
         let space = self.space.borrow();
-        let mut kind = FunctionTraits { stub: false, through: false };
+        let mut kind = FunctionTraits { stub: false, through: false, entry: None };
         let id = if let Some(at) = space.function_at(address) {
             kind.stub = space.function(at).kind == FunctionKind::Stub;
+            kind.entry = Some(space.entry(at));
             kind.through = self.through.functions.contains(&at);
             self.names.symbol(at)
         } else if self.kernel_helpers && KERNEL_HELPERS.contains(&address) {
@@ -55,6 +56,9 @@ impl CodeMap for Functions {
             self.traits.push(kind);
         }
         id
+    }
+    fn entry(&self, function: FunctionId) -> Option<u64> {
+        self.traits[function.index()].entry
     }
     fn is_stub(&self, function: FunctionId) -> bool {
         self.traits[function.index()].stub

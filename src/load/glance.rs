@@ -358,7 +358,7 @@ mod tests {
             names: Vec::new(),
             first_stack_pointers: vec![None],
             first_threads: Vec::new(),
-            functions: vec![FunctionTraits { stub: false, through: false }; 3],
+            functions: vec![FunctionTraits { stub: false, through: false, entry: None }; 3],
             insns,
             blocks,
         }

@@ -25,6 +25,9 @@ impl CodeMap for Known {
         // It is asked once for each instruction.
         self.of_instructions.next().unwrap_or(FunctionId::FIRST)
     }
+    fn entry(&self, function: FunctionId) -> Option<u64> {
+        self.functions[function.index()].entry
+    }
     fn is_stub(&self, function: FunctionId) -> bool {
         self.functions[function.index()].stub
     }

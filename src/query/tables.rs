@@ -37,9 +37,27 @@ pub(super) fn of_stubs() -> impl Iterator<Item = Table> {
             "function_profile_folded" => "SELECT * FROM function_profile_folded",
             _ => "SELECT * FROM call_edge_folded",
         };
-        let name = name.strip_suffix("_row").unwrap_or(name);
-        Table::new(name, stored, sql.trim_end().trim_end_matches(';'))
+        let sql = sql.trim_end().trim_end_matches(';');
+        if name == "function_edge_folded" {
+            return Table::new(name, stored, &with_kernel(sql));
+        }
+        Table::new(name.strip_suffix("_row").unwrap_or(name), stored, sql)
     })
+}
+
+/// Edges with stubs merged, made of those between instances, and what the kernel reads of what stubs wrote: that is of no
+/// instance.
+fn with_kernel(edges: &str) -> String {
+    format!(
+        "SELECT writer_function_id, reader_function_id, via, sum(bytes)::BIGINT AS bytes,
+                CASE WHEN NOT bool_or(merged) THEN any_value(unique_bytes) END AS unique_bytes,
+                CASE WHEN NOT bool_or(merged) THEN any_value(addresses) END AS addresses, sum(transfers)::BIGINT AS transfers
+         FROM (SELECT *, false AS merged FROM ({edges})
+               UNION ALL
+               SELECT w.into_function_id, f.reader_function_id, f.via, f.bytes, NULL, NULL, f.transfers, true
+               FROM flow_part f JOIN folded_call w ON w.call_id = f.writer_call_id WHERE f.reader_call_id < 0)
+         GROUP BY writer_function_id, reader_function_id, via"
+    )
 }
 
 /// Data by context, whose sums by function are those with stubs merged.

@@ -14,7 +14,7 @@ use crate::isa::{ControlFlow, Decoded, FlowKind, MemOperand, Moved};
 use crate::registers::RegAccess;
 
 /// Changes whenever it reads differently.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// What the pass asks of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct FunctionTraits {
     pub stub: bool,
     /// It copies: bytes keep their producers.
     pub through: bool,
+    /// Where it is entered.
+    pub entry: Option<u64>,
 }
 
 /// Where bytes lie that no step wrote.
@@ -229,6 +231,7 @@ impl RunCode {
         put_list(&mut out, &self.first_threads, |out, thread| put(out, (*thread).into()));
         put_list(&mut out, &self.functions, |out, function| {
             out.push(u8::from(function.stub) << 1 | u8::from(function.through));
+            put_option(out, function.entry, put);
         });
         put_list(&mut out, &self.insns, put_insn);
         put_list(&mut out, &self.blocks, put_block);
@@ -255,7 +258,8 @@ impl RunCode {
         let first_threads = from.list(Section::id)?;
         let functions = from.list(|from| {
             let flags = from.byte()?;
-            Ok(FunctionTraits { stub: flags & 2 != 0, through: flags & 1 != 0 })
+            let entry = from.option(Section::number)?;
+            Ok(FunctionTraits { stub: flags & 2 != 0, through: flags & 1 != 0, entry })
         })?;
         let insns = from.list(insn)?;
         let blocks = from.list(|from| block(from, insns.len()))?;

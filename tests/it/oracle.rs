@@ -132,6 +132,8 @@ struct Frame {
 struct Calls {
     instances: Vec<Instance>,
     stack: Vec<Frame>,
+    /// Of the functions that have one.
+    entries: HashMap<i64, u64>,
 }
 
 impl Calls {
@@ -151,12 +153,25 @@ impl Calls {
     }
 
     /// Ends the frame at a place in the stack, and what is above it.
-    fn end(&mut self, at: usize, last: usize) {
+    fn end(&mut self, at: usize, ending: &'static str, last: usize) {
         for (i, frame) in self.stack.drain(at..).enumerate() {
             let instance = &mut self.instances[frame.instance - 1];
-            instance.ending = if i == 0 { "return" } else { "unwound" };
+            instance.ending = if i == 0 { ending } else { "unwound" };
             instance.last = last;
         }
+    }
+
+    /// The newest of those below the top that a jump goes back to: where the stack pointer is in its frame.
+    fn goes_back_to(&self, function: i64, slot: Option<u64>) -> Option<usize> {
+        let top = |i: usize| self.stack.get(i).and_then(|f| f.token.and_then(|(_, slot)| slot));
+        let below = self.stack.len().saturating_sub(1);
+        let here = |i: &usize| {
+            slot.is_none_or(|slot| {
+                top(i + 1).is_none_or(|t| t <= slot) && top(*i).is_none_or(|t| slot < t)
+            })
+        };
+        let of = |i: &usize| self.instances[self.stack[*i].instance - 1].function == function;
+        (0..below).rev().filter(of).find(here)
     }
 
     /// What control does from step p to step n, of which `seq` is the number.
@@ -174,17 +189,29 @@ impl Calls {
             let token = Some((p.next, slot(true)));
             self.stack.push(Frame { instance, token, interrupted: Vec::new() });
         } else if let (Class::Return, Some(at)) = (class, self.returns_to(n.pc, slot(false))) {
-            self.end(at, seq - 1);
+            self.end(at, "return", seq - 1);
         } else {
             let successor = match class {
                 Class::Return | Class::Jump(None) | Class::Unknown => true,
                 Class::Jump(Some(target)) | Class::Branch(target) => n.pc == target,
                 _ => false,
             };
+            let anywhere = matches!(class, Class::Return | Class::Jump(None) | Class::Unknown);
+            let top = self.instances[self.stack.last().expect("open").instance - 1].function;
+            let elsewhere = top != function;
+            let inside =
+                elsewhere && self.entries.get(&function).is_some_and(|entry| *entry != n.pc);
+            let slot = slot(false).filter(|_| class == Class::Return);
+            if anywhere
+                && inside
+                && let Some(at) = self.goes_back_to(function, slot)
+            {
+                self.end(at + 1, "unwound", seq - 1);
+            }
             if !successor {
                 let back = self.stack.iter().rposition(|f| f.interrupted.contains(&n.pc));
                 match back {
-                    Some(at) => self.end(at, seq - 1),
+                    Some(at) => self.end(at, "return", seq - 1),
                     None => {
                         let instance = self.begin(function, "signal", seq);
                         let mut interrupted = vec![p.next];
@@ -281,10 +308,15 @@ impl Memory {
 }
 
 /// All that the model says of a run.
-fn model(log: &Path, elf: &Path, functions: &HashMap<u64, i64>) -> (Calls, Memory) {
+fn model(
+    log: &Path,
+    elf: &Path,
+    functions: &HashMap<u64, i64>,
+    entries: HashMap<i64, u64>,
+) -> (Calls, Memory) {
     let (classes, sections, steps) = (classes(elf), sections(elf), steps(log));
     let class = |s: &Step| classes.get(&s.pc).copied().unwrap_or(Class::Unknown);
-    let (mut calls, mut memory) = (Calls::default(), Memory::default());
+    let (mut calls, mut memory) = (Calls { entries, ..Calls::default() }, Memory::default());
     for (i, step) in steps.iter().enumerate() {
         let (seq, before) = (i + 1, i.checked_sub(1).map(|b| (&steps[b], class(&steps[b]))));
         calls.step(before, step, functions[&step.pc], seq);
@@ -388,7 +420,9 @@ fn compare(name: &str, log: &Path, elf: &Path) {
             .iter()
             .map(pair)
             .collect();
-    let (calls, memory) = model(log, elf, &functions);
+    let sql = "SELECT address, function_id FROM function_symbol WHERE address IS NOT NULL";
+    let entries = rows(&db, sql).iter().map(pair).map(|(at, id): (u64, i64)| (id, at)).collect();
+    let (calls, memory) = model(log, elf, &functions, entries);
     let sql = "SELECT call_id, function_id, parent_call_id, tail_of_call_id, depth,
                       CASE WHEN kind = 'stub' THEN 'call' ELSE kind END, ending, call_seq, return_seq, steps_self
                FROM function_call ORDER BY call_id";

@@ -137,12 +137,17 @@ fn one_long_run() {
     check(1, 12_000, 3);
 }
 
-/// Leaves the log and the ELF file of one run: SEED=1 STEPS=100 THREADS=1 FOLDER=... cargo test
+/// Leaves the log and the ELF file of one run: [KERNEL=1] SEED=1 STEPS=100 THREADS=1 FOLDER=... cargo test
 /// --test it property -- --ignored leave
 #[test]
 #[ignore = "for looking at what failed"]
 fn leave_files() {
     let number = |name: &str| std::env::var(name).unwrap().parse().unwrap();
     let folder = std::mem::ManuallyDrop::new(Scratch(std::env::var("FOLDER").unwrap().into()));
-    record(&folder.0, number("SEED"), number("STEPS") as usize, number("THREADS") as usize);
+    let (seed, steps, threads) =
+        (number("SEED"), number("STEPS") as usize, number("THREADS") as usize);
+    if std::env::var_os("KERNEL").is_some() {
+        return record_kernel(&folder.0, seed, steps, threads);
+    }
+    record(&folder.0, seed, steps, threads);
 }

@@ -28,7 +28,7 @@ FROM numbered n LEFT JOIN slot s USING (block_id, step) GROUP BY n.block_id, n.p
 -- What the windows of `transfer` fill.
 CREATE TEMP TABLE transfer (
     seq BIGINT, thread_id INTEGER, from_seq BIGINT, function_id INTEGER, address UBIGINT, kind VARCHAR, token UBIGINT, slot UBIGINT,
-    instruction_id INTEGER, resumes UBIGINT[]);
+    from_function INTEGER, goes_back BOOLEAN, instruction_id INTEGER, resumes UBIGINT[]);
 CREATE TEMP TABLE mark (seq BIGINT, thread_id INTEGER, function_id INTEGER, from_seq BIGINT, steps_before BIGINT);
 CREATE TEMP TABLE context_left (
     seq BIGINT, last_seq BIGINT, thread_id INTEGER, function_id INTEGER, first_id INTEGER, last_id INTEGER, executed BOOLEAN,
@@ -56,3 +56,6 @@ QUALIFY row_number() OVER (PARTITION BY l.thread_id, l.seq ORDER BY l.number DES
 -- Frames that ended before the return that would match them came: none known yet.
 CREATE TEMP TABLE death (start_seq BIGINT, end_seq BIGINT);
 CREATE TEMP TABLE one_by_one (thread_id INTEGER);
+-- Frames that ended because control went back to what is below them (`longjmp`, exceptions), of the first so many jumps that may go back.
+CREATE TEMP TABLE gone_back (start_seq BIGINT, end_seq BIGINT);
+CREATE TEMP TABLE looked_at AS SELECT 1000 AS jumps, false AS more;

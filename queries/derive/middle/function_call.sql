@@ -1,35 +1,14 @@
 -- Call instances: frames of the call stack, cut where control moves to another function within one (tails).
--- reads: transfer, mark, last_part, frame_match, function_symbol
+-- reads: transfer, mark, last_part, frame_end, function_symbol
 -- as the table function_call; ends_before is the step at which the instance is gone, NULL: never; frame_top is its frame's end
 CREATE TEMP TABLE frame AS
-WITH start AS (
-    SELECT t.seq AS start_seq, t.thread_id, t.kind, t.from_seq, t.instruction_id, t.slot, m.end_seq, t.function_id
-    FROM transfer t LEFT JOIN frame_match m ON m.start_seq = t.seq
-    WHERE t.kind IN ('root', 'call', 'exception') OR (t.kind = 'other' AND t.seq NOT IN (SELECT end_seq FROM frame_match))),
-bracket AS (
-    SELECT thread_id, start_seq AS seq, start_seq, end_seq, 1 AS change FROM frame_match
-    UNION ALL SELECT thread_id, end_seq, NULL, NULL, -1 FROM frame_match),
-leveled AS (SELECT *, sum(change) OVER (PARTITION BY thread_id ORDER BY seq) AS level FROM bracket),
--- What no return matched ends with the innermost frame around it that one did.
-lost AS (
-    SELECT s.start_seq, s.thread_id, coalesce(l.level, 0) AS level
-    FROM (FROM start WHERE end_seq IS NULL) s
-    ASOF LEFT JOIN leveled l ON l.thread_id = s.thread_id AND s.start_seq >= l.seq),
-cut AS (
-    SELECT u.start_seq, l.end_seq
-    FROM lost u ASOF JOIN (FROM leveled WHERE change = 1) l ON l.thread_id = u.thread_id AND l.level = u.level AND u.start_seq >= l.seq
-    WHERE u.level > 0),
-ended AS (
-    SELECT s.* EXCLUDE (end_seq), coalesce(s.end_seq, c.end_seq) AS end_seq,
-           CASE WHEN s.end_seq IS NOT NULL THEN 'return' WHEN c.end_seq IS NOT NULL THEN 'unwound' ELSE 'open' END AS ending
-    FROM start s LEFT JOIN cut c USING (start_seq)),
-change AS (
-    SELECT thread_id, start_seq AS seq, 1 AS change FROM ended
-    UNION ALL SELECT thread_id, end_seq, -1 FROM ended WHERE end_seq IS NOT NULL),
+WITH change AS (
+    SELECT thread_id, start_seq AS seq, 1 AS change FROM frame_end
+    UNION ALL SELECT thread_id, end_seq, -1 FROM frame_end WHERE end_seq IS NOT NULL),
 deep AS (
     SELECT thread_id, seq, sum(sum(change)) OVER (PARTITION BY thread_id ORDER BY seq) - 1 AS depth FROM change GROUP BY thread_id, seq)
 SELECT e.*, d.depth::INTEGER AS depth, row_number() OVER (ORDER BY e.start_seq) AS frame_id
-FROM ended e JOIN deep d ON d.thread_id = e.thread_id AND d.seq = e.start_seq;
+FROM frame_end e JOIN deep d ON d.thread_id = e.thread_id AND d.seq = e.start_seq;
 -- The frame on top from each step on at which one begins or ends.
 CREATE TEMP TABLE top_frame AS
 WITH change AS (

@@ -1,8 +1,9 @@
 -- Where control did not simply go on from the step before in its thread (rules 1 to 5 of docs/semantics.md), of a window of the run.
--- reads: block_run, block_part, code, meta, context_left, exception_state
+-- reads: block_run, block_part, code, meta, context_left, exception_state, function_symbol
 -- transfer: seq, thread_id, from_seq, function_id, address, kind (root, call, return, other: a signal begins or ends; exception: one that
--- the trace tells of; resume: what it interrupted goes on), token (return
--- address: of a call the one it leaves, of a return the one it goes to; an exception's number in exception_context), slot, instruction_id (that transferred), resumes (other)
+-- the trace tells of; resume: what it interrupted goes on; jump: one that may go back), token (return
+-- address: of a call the one it leaves, of a return the one it goes to; an exception's number in exception_context), slot, from_function, goes_back (it may have gone back
+-- to a live instance: it could go anywhere, and got into another function elsewhere than at its entry), instruction_id (that transferred), resumes (other)
 -- mark: seq, thread_id, function_id, from_seq, steps_before (of the thread): where control was transferred or got to another function
 -- context_left: the last part of each thread and of what exceptions have interrupted in it; the thread's last with its steps so far
 -- last_part: the last part of each thread, with its steps so far
@@ -33,10 +34,10 @@ WITH move AS (
            -- Behind an interrupted step registers are what the handler was given; behind the handler's last the stack pointer is as it was.
            s.before.seq <> s.from_seq AS resumes_here, s.before.linked AND NOT resumes_here AS linked,
            CASE WHEN resumes_here THEN s.last_sp ELSE s.before.sp END AS sp, s.before.call_slot AS call_slot, s.before.return_slot AS return_slot,
-           n.address, n.function_id, s.before.function_id AS from_function, p.next, p.address AS from_address, p.class, p.target, p.conditional,
+           n.address, n.function_id, f.address AS entry, s.before.function_id AS from_function, p.next, p.address AS from_address, p.class, p.target, p.conditional,
            coalesce(n.address = p.next OR (p.repeats AND n.address = p.address), false) AS falls, s.steps_before,
            (SELECT value FROM meta WHERE key = 'isa') IN ('x86', 'x86_64') AS stacks
-    FROM step_from s JOIN code n ON n.instruction_id = s.first_id LEFT JOIN code p ON p.instruction_id = s.before.id
+    FROM step_from s JOIN code n ON n.instruction_id = s.first_id JOIN function_symbol f ON f.function_id = n.function_id LEFT JOIN code p ON p.instruction_id = s.before.id
     WHERE s.seq >= getvariable('lo') AND (s.before IS NULL OR NOT falls OR resumes_here)),
 jumped AS (
     SELECT *, (executed AND class IN ('jump', 'call', 'return', 'exception_return') AND (target IS NULL OR target = address))
@@ -54,11 +55,14 @@ SELECT seq, thread_id, from_seq, function_id, address,
             WHEN jumps THEN CASE WHEN resumes_here THEN 'resume' ELSE 'jump' END
             ELSE 'other' END AS kind,
        CASE kind WHEN 'call' THEN next WHEN 'return' THEN address WHEN 'exception' THEN context_id::UBIGINT END AS token,
-       CASE WHEN kind NOT IN ('call', 'return') THEN NULL
+       CASE WHEN kind NOT IN ('call', 'return', 'jump') THEN NULL
             -- With a link register the stack pointer stands for the slot.
             WHEN stacks THEN CASE class WHEN 'call' THEN call_slot WHEN 'return' THEN return_slot END
             ELSE sp END AS slot,
-       from_function, executed AND NOT stacks AND class = 'return' AS by_link, from_id AS instruction_id,
+       from_function,
+       coalesce(kind IN ('jump', 'return') AND target IS NULL AND (class = 'unknown' OR executed AND class IN ('jump', 'return'))
+                AND function_id <> from_function AND address <> entry, false) AS goes_back,
+       executed AND NOT stacks AND class = 'return' AS by_link, from_id AS instruction_id,
        -- Where control may go on that was taken away here: at the step itself, if it failed, or behind it.
        CASE WHEN kind <> 'other' THEN NULL
             WHEN target IS NULL OR NOT executed OR class = 'next' THEN [from_address, next]
@@ -76,11 +80,11 @@ WITH told AS (
 SELECT seq, last_value(told IGNORE NULLS) OVER earlier AS before, coalesce(told, before) AS behind
 FROM told WINDOW earlier AS (PARTITION BY thread_id, context_id ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING);
 INSERT INTO transfer
-SELECT m.* EXCLUDE (from_function, by_link) REPLACE (
+SELECT m.* EXCLUDE (by_link) REPLACE (
            -- With a link register, what was called may have computed where in its caller it returns to.
            CASE WHEN m.by_link AND c.before.function_id = m.function_id
                      AND (m.slot IS NULL OR c.before.slot IS NULL OR m.slot = c.before.slot) THEN c.before.token ELSE m.token END AS token)
-FROM moved m JOIN called_at c USING (seq) WHERE kind <> 'jump';
+FROM moved m JOIN called_at c USING (seq) WHERE kind <> 'jump' OR goes_back;
 INSERT INTO mark
 SELECT s.seq, s.thread_id, s.function_id, s.from_seq, s.steps_before
 FROM step_from s LEFT JOIN (SELECT seq FROM moved WHERE kind <> 'jump') m USING (seq)

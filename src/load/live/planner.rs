@@ -487,6 +487,7 @@ impl Planner {
     fn tell(&self, segment: &Segment, answer: &mut Answer) {
         answer.four(segment.function.get());
         answer.four(u32::from(self.functions.is_stub(segment.function)));
+        answer.eight(self.functions.entry(segment.function).unwrap_or(0));
         for number in [u64::from(segment.first_step), segment.steps.into(), segment.static_bytes] {
             answer.four(number as u32);
         }

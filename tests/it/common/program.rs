@@ -154,6 +154,15 @@ impl Program {
         NAMES[self.starts.partition_point(|s| *s <= pc) - 1]
     }
 
+    /// Any instruction of the function that has this one.
+    fn inside(&self, pc: u64, random: &mut Random) -> u64 {
+        let name = self.function(pc);
+        let mut all: Vec<u64> =
+            self.code.keys().copied().filter(|pc| self.function(*pc) == name).collect();
+        all.sort_unstable();
+        all[random.below(all.len() as u64) as usize]
+    }
+
     /// A run of `steps` steps on `threads` threads: the log and what it says.
     pub fn run(&self, random: &mut Random, steps: usize, threads: usize) -> (String, Vec<Step>) {
         let mut log = String::from("# giano 1 isa=x86_64 values=after accesses=yes\n");
@@ -412,12 +421,22 @@ impl Thread {
                 while random.chance(8) && self.frames.len() > 1 {
                     self.frames.pop();
                 }
-                let (to, slot) = self.frames.pop().unwrap_or((any(random), self.sp));
+                let (mut to, mut slot) = self.frames.pop().unwrap_or((any(random), self.sp));
+                // Or to elsewhere in a function that waits, in its frame or not.
+                if random.chance(8) {
+                    to = program.inside(to, random);
+                    slot = slot.wrapping_add(8 * random.below(4)).wrapping_sub(8);
+                }
                 accesses.push(Access { control: true, ..access(false, slot, 8) });
                 self.sp = slot + 8;
                 self.pc = to;
             }
             Kind::Jump(target) => self.pc = target,
+            Kind::JumpRegister if random.chance(30) && !self.frames.is_empty() => {
+                let at = random.below(self.frames.len() as u64) as usize;
+                self.pc = program.inside(self.frames[at].0, random);
+                self.frames.truncate(at);
+            }
             Kind::JumpRegister => self.pc = any(random),
             Kind::Branch(target) if random.chance(40) => self.pc = target,
             Kind::Branch(_) => {}
