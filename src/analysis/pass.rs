@@ -512,8 +512,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let transfer = match &thread.previous {
             _ if thread.levels.enters() => Transfer::Signal { token: End::Exception },
             Some(previous) => {
-                let to = (address, here.function, self.code.entry(here.function));
-                classify(previous, to, kind, &mut thread.calls)
+                let (to, code) = ((address, here.function), &self.code);
+                let entry = || code.entry(here.function);
+                classify(previous, to, entry, kind, &mut thread.calls)
             }
             None => Transfer::None,
         };

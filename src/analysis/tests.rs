@@ -719,6 +719,31 @@ fn a_jump_goes_back_to_a_live_function() {
     }
 }
 
+/// The same again and again, where no register may hold a return address: what follows the jump is no part of its block.
+#[test]
+fn a_jump_goes_back_again_and_again() {
+    for superblock_after in [1, u32::MAX] {
+        let mut pass = empty_pass();
+        pass.superblocks = superblock::Superblocks::new(superblock_after);
+        let code = [
+            (0x100, FlowKind::Call),
+            (0x108, FlowKind::Call),
+            (0x200, FlowKind::Call),
+            (0x300, FlowKind::Jump),
+        ];
+        let code = code.map(|(address, kind)| (address, instruction(kind)));
+        // Communications inside an instance keep blocks apart: rows between instances do not.
+        pass.machine.data.options.details = Details::Instances;
+        let mut pass = pass_of(pass, code.into());
+        let block = [vec![0], [2, 3, 1].repeat(8)].concat();
+        pass.push(&RunBatch { block, ..RunBatch::default() });
+        pass.finish();
+        let found = calls(&mut pass);
+        let unwound = found.iter().filter(|found| (found.0, found.1) == ("call", "unwound"));
+        assert_eq!((unwound.count(), found.len()), (16, 17), "{superblock_after}: {found:?}");
+    }
+}
+
 /// The handler of a signal ends with a system call. What it has stored elsewhere may not be in the registers again, as
 /// where an exception was caught in it: that is no other task. Where the processor returns it is.
 #[test]

@@ -113,7 +113,8 @@ pub fn unwinds_to<P>(
 /// `kind`. `entry`: of the function, if it is known.
 pub fn classify<P: Default>(
     previous: &Previous,
-    (address, function, entry): (u64, FunctionId, Option<u64>),
+    (address, function): (u64, FunctionId),
+    entry: impl FnOnce() -> Option<u64>,
     kind: CallKind,
     stack: &mut Stack<End, P>,
 ) -> Transfer<End> {
@@ -151,12 +152,15 @@ pub fn classify<P: Default>(
     // 4
     if last.jumps_to(address) {
         let anywhere = last.target.is_none() && last.kind != FlowKind::ExceptionReturn;
-        let inside = entry.is_some_and(|entry| entry != address) && elsewhere(stack);
-        let live = anywhere && inside && stack.live(function) > 0;
-        return match live.then(|| unwinds_to(previous, function, stack.frames())) {
-            Some(Some(depth)) => Transfer::Unwind { depth },
-            _ => Transfer::None,
-        };
+        if anywhere
+            && elsewhere(stack)
+            && stack.live(function) > 0
+            && entry().is_some_and(|entry| entry != address)
+            && let Some(depth) = unwinds_to(previous, function, stack.frames())
+        {
+            return Transfer::Unwind { depth };
+        }
+        return Transfer::None;
     }
     // 5
     match resumed(stack) {
