@@ -108,7 +108,7 @@ fn streaming(bencher: Bencher, detail: &str) {
                 Vec::new(),
                 Processor {
                     register_bytes: isa::registers(isa).size,
-                    slot: FrameSlot::ReturnSlot,
+                    slot: FrameSlot::ReturnSlot { bytes: 8 },
                     link: None,
                     frame: Vec::new(),
                     long: Vec::new(),

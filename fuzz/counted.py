@@ -6,7 +6,7 @@ several processors in many ways, recorded, and compared: the truth comes from th
 
 For each seed one program of calls (loops, tables of functions, switches, variable arguments, structures, `qsort`, tail calls), one of
 objects in C++ (virtual calls, exceptions through other functions, `siglongjmp`, handlers of signals with exceptions in them, threads),
-and one of bytes (loads, stores and atomic additions of all sizes, vectors, copies, `pread`). Prints what differs; ends with 1 if something
+on x86-64 with valgrind one of coroutines (`swapcontext`, `longjmp`, code of its own; passed on between threads), and one of bytes (loads, stores and atomic additions of all sizes, vectors, copies, `pread`). Prints what differs; ends with 1 if something
 does.
 
 Processors, each where its compiler and emulator are there: x86 (valgrind; sums while it runs are compared, too), x86q (QEMU), arm, aarch64,
@@ -211,6 +211,110 @@ add();
     return text + 'printf("main 1\\n"); fflush(stdout); _exit(s & 1); }\n'
 
 
+STACKS = """#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+static unsigned long calls[COUNT];
+#define CALL(i) __atomic_fetch_add(&calls[i], 1, __ATOMIC_RELAXED)
+static volatile int left = LEFT;
+struct co { ucontext_t context; void *sp; jmp_buf jump; struct co *by; char *stack; int done, began, x; };
+static __thread struct co *now, *threads_own;
+struct co *self(void) { return now; }
+void is_self(struct co *c) { now = c; }
+struct co *own(void) { return threads_own; }
+void switches(void **from, void *to);
+int calls_on(char *top, int (*f)(int, int), int d, int x);
+__asm__(".globl switches\\n.type switches,@function\\nswitches: push %rbp\\n push %rbx\\n push %r12\\n push %r13\\n push %r14\\n push %r15\\n"
+    "mov %rsp, (%rdi)\\n mov %rsi, %rsp\\n pop %r15\\n pop %r14\\n pop %r13\\n pop %r12\\n pop %rbx\\n pop %rbp\\n GOES\\n.size switches,.-switches\\n");
+__asm__(".globl calls_on\\n.type calls_on,@function\\ncalls_on: push %KEPT\\n mov %rsp, %KEPT\\n mov %rdi, %rsp\\n mov %rsi, %rax\\n mov %edx, %edi\\n"
+    "mov %ecx, %esi\\n call *%rax\\n mov %KEPT, %rsp\\n pop %KEPT\\n ret\\n.size calls_on,.-calls_on\\n");
+void entry(void);
+"""
+
+
+def of_stacks(seed):
+    """A program whose coroutines go to and fro between stacks, and that prints how often each of its functions was called (x86-64)."""
+    r = random.Random(f"stacks {seed}")
+    functions = [f"f{i}" for i in range(r.randint(3, 9))]
+    names = functions + ["yields", "resumes", "entry", "works", "switches", "calls_on"]
+    counts = lambda name: f"CALL({names.index(name)});"
+    way, threads, size = r.choice(["context", "switch", "jump"]), r.choice([0, 0, 2, 3]), r.choice([16384, 20000, 65536])
+    moves = way == "switch" and threads and r.random() < .7
+    inside = [None]
+
+    def call():
+        x = r.choice([f"x + {r.randint(1, 99)}", f"x ^ {r.randint(1, 99)}"])
+        f = r.choice([f for f in functions if f != inside[0]])
+        on = f"({{ {counts('calls_on')} char *k = malloc(40000); int v = calls_on((char *)((unsigned long)(k + 39000) & ~15ul), {f}, d - 1, {x}); free(k); v; }})"
+        return r.choice([f"{f}(d - 1, {x})"] * 5 + [f"table[({x}) & 7](d - 1, {x})", on])
+
+    def statement(depth=0):
+        inner = statement(depth + 1) if depth < 2 else "s++;"
+        return r.choice([f"s += {call()};", f"s += {call()};", "s += yields(x);", "s += yields(x + 1);",
+                         f"for (int i = 0; i < {r.randint(1, 3)}; i++) {{ {inner} }}", f"if (x & {r.choice([1, 2, 4])}) {{ {inner} }}",
+                         f"if ((x & 7) == {r.randint(0, 7)} && d > 1) {{ struct co *c = new(x); while (!resumes(c)) s++; gives(c); }}"])
+
+    text = STACKS.replace("COUNT", str(len(names))).replace("LEFT", r.choice(["300", "1500", "5000"]))
+    text = text.replace("GOES", r.choice(["ret", "pop %rcx\\n jmp *%rcx"])).replace("KEPT", r.choice(["rbp", "rbx", "r12"]))
+    text += "".join(f"int {f}(int, int);\n" for f in functions) + "int yields(int);\nint resumes(struct co *);\n"
+    table = ", ".join(r.choice(functions) for _ in range(8))
+    text += f"static int (*volatile table[])(int, int) = {{ {table} }};\n"
+    room = {"heap": f"malloc({size})", "mapped": f"mmap(0, {size}, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)",
+            "array": f"stacks[__atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) % 4096]"}[r.choice(["heap", "mapped", "array"])]
+    text += f"""static char stacks[4096][{size if room.startswith("stacks") else 16}] __attribute__((aligned(16)));
+static int taken;
+static struct co *pool;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+struct co *new(int x)
+{{ pthread_mutex_lock(&lock); struct co *c = pool; if (c) pool = c->by; pthread_mutex_unlock(&lock);
+char *k = c ? c->stack : {room}; if (!c) c = malloc(sizeof *c); memset(c, 0, sizeof *c); c->stack = k; c->x = x;
+void **top = (void **)((unsigned long)(k + {size - 100}) & ~15ul); *--top = 0; *--top = entry; for (int i = 0; i < 6; i++) *--top = 0; c->sp = top;
+return c; }}
+void gives(struct co *c) {{ pthread_mutex_lock(&lock); c->by = pool; pool = c; pthread_mutex_unlock(&lock); }}
+"""
+    go = {"context": "swapcontext(&{0}->context, &{1}->context);",
+          "switch": counts("switches") + " switches(&{0}->sp, {1}->sp);",
+          "jump": "if (!_setjmp({0}->jump)) {{ if ({1}->began) _longjmp({1}->jump, 1); {1}->began = 1; setcontext(&{1}->context); }}"}[way]
+    begin = "" if way == "switch" else f"if (!c->began) {{ getcontext(&c->context); c->context.uc_stack.ss_sp = c->stack; c->context.uc_stack.ss_size = {size - 64}; makecontext(&c->context, entry, 0); {'c->began = 1;' if way == 'context' else ''} }}"
+    text += f"""int yields(int x)
+{{ {counts("yields")} struct co *volatile c = self(); struct co *volatile to = c->by; if (c == own()) return x; is_self(to); {go.format("c", "to")} return x & 3; }}
+int resumes(struct co *volatile c)
+{{ {counts("resumes")} struct co *volatile of = self(); c->by = of; {begin} is_self(c); {go.format("of", "c")} return c->done; }}
+void entry(void)
+{{ {counts("entry")} struct co *c = self(); int s = {r.choice(functions)}({r.randint(2, 5)}, c->x); c = self(); c->x = s; c->done = 1;
+struct co *to = c->by; is_self(to); {go.format("c", "to")} abort(); }}
+"""
+    for f in functions:
+        inside[0] = f
+        body = " ".join(statement() for _ in range(r.randint(2, 6)))
+        text += f"int {f}(int d, int x) {{ {counts(f)} if (d <= 0 || --left < 0) return x; int s = x; {body} return s; }}\n"
+    kept = r.randint(1, 5)
+    shared = "pthread_mutex_lock(&lock); struct co *c = queue[n % 64]; queue[n % 64] = 0; pthread_mutex_unlock(&lock);"
+    text += f"""static struct co *queue[64];
+void *works(void *of)
+{{ {counts("works")} struct co *me = malloc(sizeof *me), *all[{kept}]; char here[{size}]; memset(me, 0, sizeof *me); me->began = 1; threads_own = me; is_self(me);
+for (int i = 0; i < {kept}; i++) all[i] = new(i * 3 + (int)(long)of);
+{f'if ({r.randint(0, 1)} && !pool) {{ struct co *c = new(7); char *k = c->stack; c->stack = here; c->sp = (char *)c->sp - k + here; c->sp = (void *)((unsigned long)c->sp & ~15ul); void **top = c->sp; top[6] = entry; all[0] = c; }}' if way == 'context' and not threads else ''}
+for (int more = 1, n = 0; more && n < 4000; n++) {{ more = 0; for (int i = 0; i < {kept}; i++) if (all[i]) {{ more = 1; if (resumes(all[i])) all[i] = 0; }} }}
+"""
+    if moves:
+        text += f"""for (int n = 0; n < 400; n++) {{ {shared}
+if (!c) c = new(n); if (!resumes(c)) {{ pthread_mutex_lock(&lock); if (queue[n % 64]) queue[(n + 7) % 64] = c; else queue[n % 64] = c; pthread_mutex_unlock(&lock); }} if (n % 9 == 0) sched_yield(); }}
+"""
+    text += f"""return 0; }}
+int main()
+{{ pthread_t t[3]; for (long i = 0; i < {threads}; i++) pthread_create(t + i, 0, works, (void *)i); works((void *)9); for (int i = 0; i < {threads}; i++) pthread_join(t[i], 0);
+"""
+    text += "".join(f'printf("{name} %lu\\n", calls[{i}]);\n' for i, name in enumerate(names))
+    return text + 'printf("main 1\\n"); fflush(stdout); _exit(0); }\n'
+
+
 TYPES = [("unsigned char", 1), ("unsigned short", 2), ("unsigned int", 4), ("unsigned long long", 8), ("float", 4), ("double", 8)]
 ROOM = 512
 
@@ -299,11 +403,13 @@ def runs(addfg, folder, seed, processor):
     programs = [("calls", of_calls(seed)), ("bytes", of_bytes(seed, atomics, processor != "arm" or atomics))]
     if shutil.which(compiler.replace("gcc", "g++")):
         programs.append(("objects", of_objects(seed)))
+    if processor == "x86":
+        programs.append(("stacks", of_stacks(seed)))
     for what, text in programs:
         source, program, db = (os.path.join(folder, name) for name in ("program.cc" if what == "objects" else "program.c", "program", "run.duckdb"))
         with open(source, "w") as file:
             file.write(text)
-        compiles = [compiler.replace("gcc", "g++"), "-std=gnu++17", "-pthread"] if what == "objects" else [compiler]
+        compiles = [compiler.replace("gcc", "g++"), "-std=gnu++17", "-pthread"] if what == "objects" else [compiler, "-pthread"]
         subprocess.run([*compiles, *COMMON, *flags, "-o", program, source], check=True)
         run = subprocess.run([*([emulator] if emulator else []), program], capture_output=True, text=True)
         # An emulator that does not get through it.

@@ -67,6 +67,13 @@ pub enum Event {
     SignalEnded {
         thread: u32,
     },
+    /// The steps before have given the stack pointer another value than they get by adding and subtracting: maybe that of
+    /// another stack, on which the thread goes on.
+    StackPointer {
+        thread: u32,
+        before: u64,
+        behind: u64,
+    },
     /// The processor takes an exception (an interrupt, a trap): its handler begins with the thread's
     /// next step. What the step before was to do to control it does when the handler is done.
     ExceptionEntry(ExceptionEntry),
@@ -251,6 +258,7 @@ pub trait EventSink {
     fn inherit(&mut self, _pid: u64, _ranges: &[(u64, u64)]) {}
     fn signal_delivered(&mut self, _thread: u32, _number: u32) {}
     fn signal_ended(&mut self, _thread: u32) {}
+    fn stack_pointer(&mut self, _thread: u32, _before: u64, _behind: u64) {}
     fn exception_entry(&mut self, _: &ExceptionEntry) {}
     fn exception_return(&mut self, _thread: u32, _frame: Option<u64>) {}
     fn allocation(&mut self, _: &Allocation) {}
@@ -276,6 +284,7 @@ impl Event {
             | Event::ThreadEnd { thread }
             | Event::SignalDelivered { thread, .. }
             | Event::SignalEnded { thread }
+            | Event::StackPointer { thread, .. }
             | Event::Free { thread, .. }
             | Event::Reallocation { thread, .. }
             | Event::Marker { thread, .. } => change(thread),
@@ -310,6 +319,9 @@ impl Event {
             Event::Inherit { pid, ranges } => sink.inherit(*pid, ranges),
             Event::SignalDelivered { thread, number } => sink.signal_delivered(*thread, *number),
             Event::SignalEnded { thread } => sink.signal_ended(*thread),
+            Event::StackPointer { thread, before, behind } => {
+                sink.stack_pointer(*thread, *before, *behind);
+            }
             Event::ExceptionEntry(entry) => sink.exception_entry(entry),
             Event::ExceptionReturn { thread, frame } => sink.exception_return(*thread, *frame),
             Event::Allocation(allocation) => sink.allocation(allocation),

@@ -57,7 +57,8 @@ enum {
     ADDFG_INHERIT = 27,
     ADDFG_EMULATOR = 28,
     ADDFG_DEVICE = 29,
-    ADDFG_PROBLEM = 34
+    ADDFG_PROBLEM = 34,
+    ADDFG_STACK_POINTER = 38
 };
 
 /* Flags of the header. */

@@ -78,6 +78,7 @@ static void sums_inherit(Bool begins);
 static void sums_asked(void);
 static void sums_exec(void);
 static void sums_marked(ThreadId tid);
+static void sums_stack_moved(Addr before, Addr behind);
 static void sums_first_stack(Addr stack);
 static Bool in_areas(Addr a);
 
@@ -95,6 +96,7 @@ static Bool in_areas(Addr a);
 #include "sums_calls.h"
 #include "sums_readers.h"
 #include "sums_saves.h"
+#include "sums_stacks.h"
 #include "sums_code.h"
 #include "sums_translate.h"
 #include "sums_shared.h"
@@ -130,6 +132,11 @@ typedef struct {
     UChar *sizes, *bytes;
     addfg_access *access;
     Field *field;
+    /* What comes of the stack pointer by adding and subtracting, by temporary, or of the frame's; what it was before it got
+     * something else, and the word for that. */
+    UChar *of_stack;
+    IRTemp stack_before;
+    Int stack_at, frame_at;
     /* Stores of the statement that is being done, with --check. */
     UInt stores;
     Bool done; /* it is: what it loads may have changed */
@@ -198,6 +205,47 @@ static void note_sum(Making *m, IRTemp t, IRExpr *e)
         else if (is_add && constant_of(a, &c) && sum_of(m, b, &s->base, &s->offset))
             s->offset += c;
     }
+}
+
+static Bool is_of_stack(const Making *m, const IRExpr *e) { return e->tag == Iex_RdTmp && m->of_stack[e->Iex.RdTmp.tmp]; }
+
+/* Notes whether a temporary comes of the stack pointer. */
+static void note_of_stack(Making *m, IRTemp t, const IRExpr *e)
+{
+    Bool is = is_of_stack(m, e);
+    if (e->tag == Iex_Get) is = e->Iex.Get.offset == m->stack_at || e->Iex.Get.offset == m->frame_at;
+    if (e->tag == Iex_Binop) is = is_of_stack(m, e->Iex.Binop.arg1) || is_of_stack(m, e->Iex.Binop.arg2);
+    m->of_stack[t] = is;
+}
+
+/* Before the stack pointer gets something else than that. */
+static void watch_stack(Making *m, const IRStmt *s)
+{
+    if (s->Ist.Put.offset != m->stack_at || is_of_stack(m, s->Ist.Put.data) || m->stack_before != IRTemp_INVALID) return;
+    m->stack_before = assign(m, m->word, IRExpr_Get(m->stack_at, m->word));
+}
+
+/* Frames are no longer where they were; what a function has aligned is nothing new. */
+static VG_REGPARM(2) void stack_moved(UWord before, UWord behind)
+{
+    sums_stack_moved(before, behind);
+    EVENT(ADDFG_STACK_POINTER, before, behind);
+}
+
+#define ALIGNED 256
+
+/* Behind the last instruction of a block that has given the stack pointer another value. */
+static void stack_moved_here(Making *m)
+{
+    IRTemp behind = assign(m, m->word, IRExpr_Get(m->stack_at, m->word));
+    Bool wide = m->word == Ity_I64;
+    IRExpr *by = IRExpr_Binop(wide ? Iop_Sub64 : Iop_Sub32, IRExpr_RdTmp(behind), IRExpr_RdTmp(m->stack_before));
+    IRTemp far = assign(m, m->word, by);
+    IRTemp moved = assign(m, Ity_I1, IRExpr_Binop(wide ? Iop_CmpLT64U : Iop_CmpLT32U, word(m, ALIGNED), IRExpr_RdTmp(far)));
+    IRExpr **args = mkIRExprVec_2(IRExpr_RdTmp(m->stack_before), IRExpr_RdTmp(behind));
+    IRDirty *d = unsafeIRDirty_0_N(2, "stack_moved", VG_(fnptr_to_fnentry)(&stack_moved), args);
+    d->guard = IRExpr_RdTmp(moved);
+    add(m, IRStmt_Dirty(d));
 }
 
 static void store_field(Making *m, IRExpr *value)
@@ -419,6 +467,10 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
     m.end = archinfo->endness == VexEndnessBE ? Iend_BE : Iend_LE;
     m.sums = VG_(calloc)("addfg.sums", in->tyenv->types_used + 1, sizeof *m.sums);
     for (Int i = 0; i < in->tyenv->types_used; i++) m.sums[i].base = IRTemp_INVALID;
+    m.of_stack = VG_(calloc)("addfg.of_stack", in->tyenv->types_used + 1, 1);
+    m.stack_before = IRTemp_INVALID;
+    m.stack_at = layout->offset_SP;
+    m.frame_at = layout->offset_FP;
     m.of_sums.out = m.out;
     if (summing) scan(&m.of_sums, in);
     Int i = 0;
@@ -434,6 +486,8 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
             continue;
         }
         if (s->tag == Ist_WrTmp) note_sum(&m, s->Ist.WrTmp.tmp, s->Ist.WrTmp.data);
+        if (s->tag == Ist_WrTmp) note_of_stack(&m, s->Ist.WrTmp.tmp, s->Ist.WrTmp.data);
+        if (s->tag == Ist_Put) watch_stack(&m, s);
         if (s->tag == Ist_Exit) may_leave(&m);
         if (summing && s->tag == Ist_Exit) sums_exit(&m.of_sums, s, i);
         Bool after = s->tag == Ist_CAS || s->tag == Ist_LLSC;
@@ -449,8 +503,9 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
         m.done = False;
     }
     if (summing) sums_done(&m.of_sums);
+    if (m.instructions && !stepless) may_leave(&m);
+    if (m.instructions && m.stack_before != IRTemp_INVALID) stack_moved_here(&m);
     if (m.instructions && !stepless) {
-        may_leave(&m);
         if (in->jumpkind == Ijk_Ret) given_here(m.out, layout, m.end);
         UInt number = addfg_block(&stream, m.instructions, m.address, m.sizes, m.bytes, m.accesses, m.access);
         ROOM(blocks, block_count, block_room);
@@ -472,6 +527,7 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
         b->whole = path;
     }
     VG_(free)(m.sums);
+    VG_(free)(m.of_stack);
     if (m.sizes) VG_(free)(m.sizes);
     if (m.bytes) VG_(free)(m.bytes);
     if (m.access) VG_(free)(m.access);

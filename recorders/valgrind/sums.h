@@ -29,6 +29,13 @@ static void refresh_states(void)
     if (T.depth) T.states = T.frames[T.depth - 1].actor->state;
 }
 
+static void free_thread(__typeof__(T) *t)
+{
+    VG_(free)(t->mixed);
+    VG_(free)(t->frames);
+    VG_(free)(t->live);
+}
+
 static void sums_clear_thread(void)
 {
     VG_(memset)(&T, 0, sizeof T);
@@ -54,6 +61,18 @@ static void sums_runs(ThreadId tid)
     VG_(memcpy)(&T, sums_thread[tid], sizeof T);
     T.seen = steps_done;
     if (T.jumped) T.jumped = steps_done;
+}
+
+static void release_elsewhere(Addr pointer)
+{
+    ThreadId now = sums_running;
+    for (ThreadId tid = 1; tid < sums_thread_room && stack_of(pointer) < 0; tid++) {
+        const __typeof__(T) *other = sums_thread[tid];
+        if (!other || tid == now || !other->away || pointer < other->away) continue;
+        sums_runs(tid);
+        releases(pointer);
+        sums_runs(now);
+    }
 }
 
 static ThreadId sums_runs_serial(UInt serial)
@@ -90,9 +109,7 @@ static void sums_new_thread(ThreadId tid)
     sums_runs(tid);
     end_all_instances();
     note_worker(tid);
-    VG_(free)(T.mixed);
-    VG_(free)(T.frames);
-    VG_(free)(T.live);
+    free_thread(&T);
     sums_clear_thread();
     sums_runs(now);
 }
@@ -332,15 +349,25 @@ static void add_live(ThreadId tid)
 {
     settle_steps();
     note_worker(tid);
-    add_live_instances(1);
+    count_live_instances(1);
 }
 
-static void take_live(ThreadId tid) { add_live_instances(~0ULL); }
+static void take_live(ThreadId tid) { count_live_instances(~0ULL); }
 
 static void end_live(ThreadId tid)
 {
     end_all_instances();
     note_worker(tid);
+}
+
+static void count_waiting(void) { count_live_instances(1); }
+static void take_waiting(void) { count_live_instances(~0ULL); }
+
+/* All instances end. */
+static void end_all_threads(void)
+{
+    each_thread(end_live);
+    each_waiting(&end_all_instances);
 }
 
 static void say_all_rows(void)
@@ -374,8 +401,10 @@ static void sums_snapshot(UInt why)
     ThreadId now = sums_running;
     if (!summing || !now) return;
     each_thread(add_live);
+    each_waiting(&count_waiting);
     say_all_rows();
     each_thread(take_live);
+    each_waiting(&take_waiting);
     sums_runs(now);
     say_begin();
     say4(why);
@@ -425,22 +454,17 @@ static Bool sums_forked(void)
     own_shared_files(summing);
     if (!summing) return False;
     ThreadId now = sums_running;
-    each_thread(end_live);
+    end_all_threads();
     sums_runs(now);
+    while (waiting_count) free_waiting(waiting[--waiting_count]);
     forget_rows();
     for (ThreadId tid = 1; tid < sums_thread_room; tid++) {
         __typeof__(T) *other = sums_thread[tid];
-        if (other && tid != now) {
-            VG_(free)(other->mixed);
-            VG_(free)(other->frames);
-            VG_(free)(other->live);
-        }
+        if (other && tid != now) free_thread(other);
         VG_(free)(other);
         sums_thread[tid] = NULL;
     }
-    VG_(free)(T.mixed);
-    VG_(free)(T.frames);
-    VG_(free)(T.live);
+    free_thread(&T);
     sums_clear_thread();
     forget_places();
     return True;
@@ -458,7 +482,7 @@ static void sums_marked(ThreadId tid)
 static void sums_end(void)
 {
     if (!summing) return;
-    each_thread(end_live);
+    end_all_threads();
     say_all_rows();
     say_begin();
     say_end(SAY_END);

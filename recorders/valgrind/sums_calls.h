@@ -22,7 +22,7 @@ struct Frame_ {
     /* What interrupted it goes on at one of these; 0: none. */
     Addr resumes;
     ULong steps_self, steps_below;
-    Bool outermost;
+    Bool outermost, waited;
     /* Its saves, the newest first. */
     UInt saves;
 };
@@ -160,6 +160,8 @@ static UInt enter_context(UInt parent, UInt function, Bool stub)
 /* ---- instances ---- */
 
 static void saves_end(UInt first);
+/* An instance has waited on a stack, and ends (sums_stacks.h). */
+static void forget_waited(UInt call);
 
 static void set_top(void)
 {
@@ -167,7 +169,7 @@ static void set_top(void)
     const Frame *top = T.frames + T.depth - 1;
     T.own = top->actor->number | (Tag)top->call << 32;
     T.states = top->actor->state;
-    T.arrived = top->function;
+    T.arrived = T.moved ? 0 : top->function;
     T.key = (ULong)top->call << 32 | READ_KEY;
 }
 
@@ -184,7 +186,7 @@ static void begin_instance(UInt function, UInt kind, Bool stub, Addr returns, Ad
     ROOM(T.frames, T.depth, T.room);
     const Frame *above = T.depth ? T.frames + T.depth - 1 : NULL;
     function_of(function)->stub = stub;
-    Frame new = { function, ++calls_made, kind, 0, NULL, returns, slot, 0, 0, 0, (*live_of(function))++ == 0, 0 };
+    Frame new = { function, ++calls_made, kind, 0, NULL, returns, slot, 0, 0, 0, (*live_of(function))++ == 0, False, 0 };
     new.context = enter_context(above ? above->context : 0, function, stub);
     new.actor = begin_actor(new.context, function, above && stub ? above->actor : NULL);
     alive[new.call % ALIVE]++;
@@ -211,6 +213,7 @@ static void end_instance(void)
 {
     Frame *f = T.frames + --T.depth;
     alive[f->call % ALIVE]--;
+    if (f->waited) forget_waited(f->call);
     if (f->saves) saves_end(f->saves);
     Function *of = functions + f->function;
     ULong total = f->steps_self + f->steps_below;
@@ -260,7 +263,7 @@ static void end_all_instances(void)
 }
 
 /* What the running thread's live instances have done is added, or taken away again: they go on. */
-static void add_live_instances(ULong sign)
+static void count_live_instances(ULong sign)
 {
     ULong below = 0;
     for (UInt depth = T.depth; depth > 0; depth--) {

@@ -618,11 +618,6 @@ static Int frame_of_return(Addr to, Addr slot)
     return -1;
 }
 
-static void end_down_to(Int depth)
-{
-    while ((Int)T.depth > depth) end_instance();
-}
-
 /* What was before a signal's handler, and before what it interrupted goes on. */
 static const Code interrupted = { .kind = FLOW_INTERRUPTED }, resumed = { .kind = FLOW_RESUMED };
 
@@ -644,12 +639,61 @@ static Int frame_gone_back_to(UInt function, Addr slot)
     return -1;
 }
 
+/* Control arrives where the stack pointer has moved before: whether it goes on on another stack. */
+static Bool goes_to_stack(const Segment *s, Addr address, const Code *before)
+{
+    Addr from = T.moved_before;
+    Bool jumped = T.jumped && T.jumped == steps_done, is_call = before && before->kind == FLOW_CALL;
+    if (before ? address == before->next || !before->executed : !jumped) return False;
+    if (before && !is_call && before->kind != FLOW_RETURN) return False;
+    T.moved = False;
+    Addr pointer = before && before->kind == FLOW_RETURN && T.slot ? T.slot : T.moved_behind;
+    Bool is_own = pointer >= (T.away ? T.away : from) && pointer <= base_of_stack(from);
+    if (is_call) {
+        /* What is called runs on another stack, and comes back. */
+        T.away = is_own ? 0 : T.away ? T.away : from;
+        return False;
+    }
+    Addr returns = before ? address : 0, slot = before ? T.slot : 0;
+    Bool stays = before && (frame_of_return(address, slot) >= 0 || frame_of_resumed(address) >= 0);
+    Bool there = T.depth && T.frames[T.depth - 1].function == s->function;
+    Bool inside = s->entry && s->entry != address && T.depth && !there;
+    if (!stays && stack_of(pointer) < 0) release_elsewhere(pointer);
+    Int back = !stays && inside && *live_of(s->function) ? frame_gone_back_to(s->function, slot) : -1;
+    if (back >= 0) {
+        UInt at;
+        Int waits = stack_of(pointer);
+        const Waiting *w = waits >= 0 ? waiting[waits] : NULL;
+        Bool is_entry = s->entry == address, goes = w && goes_on_in(w->frames, w->depth, s->function, is_entry, returns, pointer, &at) != NOWHERE;
+        Bool is_there = goes_on_in(T.frames, T.depth, s->function, is_entry, returns, pointer, &at) != NOWHERE;
+        if (!is_there && !is_own && !goes && relocate(T.away ? T.away : from, base_of_stack(from), back, pointer) && w) end_waiting(waits);
+        stays = is_there || !goes;
+    } else if (!stays) {
+        Addr popped = T.depth ? T.frames[T.depth - 1].slot : 0;
+        stays = popped && pointer >= from && pointer <= popped + POPPED;
+        Bool is_slot = False;
+        for (UInt d = 0; d < T.depth; d++) is_slot |= T.frames[d].slot == pointer;
+        stays |= stack_of(pointer) < 0 && (is_slot || there);
+    }
+    if (stays) {
+        if (is_own) T.away = 0;
+        return False;
+    }
+    go_to_stack(s->function, s->entry == address, from, pointer, returns);
+    return True;
+}
+
 /* Control arrives at a block by a call, a return, or in another function. */
 static VG_REGPARM(2) void arrive(const Segment *s, Addr address)
 {
     settle_steps();
     const Code *before = T.before;
     T.before = NULL;
+    if (T.moved && goes_to_stack(s, address, before)) {
+        if (before) note_slot(T.slot);
+        be_in(s->function, s->stub);
+        return set_top();
+    }
     Bool falls = before && address == before->next;
     if (before && (before->kind == FLOW_CALL || before->kind == FLOW_RETURN)) note_slot(T.slot);
     if (before && !falls && before->executed && before->kind == FLOW_CALL) {
@@ -663,14 +707,16 @@ static VG_REGPARM(2) void arrive(const Segment *s, Addr address)
     }
     Bool resumed_here = before && before->kind == FLOW_RESUMED;
     if (resumed_here) depth = frame_of_resumed(address);
+    Addr base = T.away ? base_of_stack(T.away) : 0;
     if (depth >= 0) end_down_to(depth);
-    Bool returned = before && before->executed && before->kind == FLOW_RETURN;
-    Bool anywhere = before ? returned && !falls : T.jumped && T.jumped == steps_done;
+    Bool returned = before && !falls && before->executed && before->kind == FLOW_RETURN;
+    Bool anywhere = before ? returned : T.jumped && T.jumped == steps_done;
     Bool inside = s->entry && s->entry != address && T.depth && T.frames[T.depth - 1].function != s->function;
     if (anywhere && depth < 0 && inside && *live_of(s->function)) {
         depth = frame_gone_back_to(s->function, before ? T.slot : 0);
         if (depth >= 0) end_down_to(depth + 1);
     }
+    if (returned) returns_from(T.slot, base, depth >= 0);
     /* What no handler has interrupted, as far as is known, begins as one. */
     if ((before && before->kind == FLOW_INTERRUPTED) || (resumed_here && depth < 0)) {
         begin_instance(s->function, KIND_SIGNAL, s->stub, 0, 0);

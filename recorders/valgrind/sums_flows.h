@@ -234,6 +234,12 @@ static struct {
     ULong jumped;
     /* Steps of all threads when it was looked at last; its own. */
     ULong seen, steps;
+    /* The stack pointer has moved from here to there (sums_stacks.h). */
+    Bool moved;
+    Addr moved_before, moved_behind;
+    /* Of the stack that runs: its highest address (0: it is the thread's own), and its stack pointer while what it called
+     * runs elsewhere (0: it does not). */
+    Addr base, away;
 } T;
 
 /* In `reader`: the low half of the key; bytes that it and others have read; live saves may have this version; bits that

@@ -30,6 +30,12 @@ static void see_mixed(Mixed *mixed)
     for (UInt i = 0; i < 8; i++) see_tag(&(*mixed)[i].tag);
 }
 
+/* Those of the running thread. */
+static void see_frames(void)
+{
+    for (UInt d = 0; d < T.depth && !becomes; d++) in_use[T.frames[d].actor->number] |= RUNS;
+}
+
 static void see_thread(Thread *t)
 {
     for (UInt d = 0; d < t->depth && !becomes; d++) in_use[t->frames[d].actor->number] |= RUNS;
@@ -113,6 +119,7 @@ static void see_memory(void)
 static void see_all(void)
 {
     see_thread(&T);
+    each_waiting(&see_frames);
     for (ThreadId tid = 1; tid < sums_thread_room; tid++)
         if (sums_thread[tid] && tid != sums_running) see_thread(sums_thread[tid]);
     see_saves();

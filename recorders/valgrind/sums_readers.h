@@ -66,6 +66,8 @@ static Bool is_in(const Frame *frame, UInt depth, UInt call)
 }
 
 static Bool is_alive_elsewhere(UInt call);
+/* An instance is alive and has waited on another stack. */
+static Bool has_waited(UInt call);
 /* Threads that there have been. */
 static UInt sums_serials;
 
@@ -75,6 +77,7 @@ static Bool is_alive(UInt call)
     UInt depth = T.depth;
     if (!alive[call % ALIVE]) return False;
     if (sums_serials > 1 && is_alive_elsewhere(call)) return True;
+    if (has_waited(call)) return True;
     /* Mostly it was called by the one that runs now, or has called it. */
     if (depth && T.frames[depth - 1].call <= call) return T.frames[depth - 1].call == call;
     if (depth > 1 && T.frames[depth - 2].call <= call) return T.frames[depth - 2].call == call;

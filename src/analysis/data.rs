@@ -18,6 +18,7 @@ use super::register_window::{RegisterWindow, Writers};
 use super::saves::Saves;
 use super::shadow::Registers;
 use super::stack::{Numbers, Stack};
+use super::stacks::Running;
 use super::stubs::Stubs;
 use super::sums::{Mark, Sums};
 use super::transfer::Previous;
@@ -38,6 +39,7 @@ pub struct Thread {
     pub mark: Mark,
     pub previous: Option<Previous>,
     pub levels: Levels,
+    pub running: Running,
     pub steps: u64,
 }
 
@@ -52,6 +54,7 @@ impl Thread {
             mark: Mark::registers(id.index()),
             previous: None,
             levels: Levels::default(),
+            running: Running::default(),
             steps: 0,
         }
     }

@@ -26,6 +26,7 @@ mod kernel;
 mod levels;
 pub mod live_in;
 mod memory;
+mod moves;
 #[cfg(test)]
 mod nested;
 mod noted;
@@ -52,6 +53,7 @@ pub mod saves;
 pub mod segment;
 pub mod shadow;
 pub mod stack;
+mod stacks;
 pub mod state;
 pub mod stubs;
 pub mod summary;

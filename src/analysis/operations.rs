@@ -15,6 +15,7 @@ use super::repeated_reads::Met;
 use super::saves::{Load, Met as SaveMet, Store};
 use super::segment::Segment;
 use super::shadow::{Cell, access, access_id};
+use super::stacks::{Waiting, Waits};
 use super::{Communication, Output};
 use crate::event::RegSpan;
 use crate::id::{CallId, FunctionId};
@@ -39,6 +40,7 @@ impl RunValues<'_> {
 pub struct Machine<O> {
     pub threads: Vec<Thread>,
     pub data: Data<O>,
+    pub waits: Waits,
     copying: Copying,
     /// Registers, with their steps, that the segment's loads gave their old writers again.
     restored: Vec<(u32, RegSpan)>,
@@ -46,7 +48,13 @@ pub struct Machine<O> {
 
 impl<O: Output> Machine<O> {
     pub fn new(data: Data<O>) -> Machine<O> {
-        Machine { threads: Vec::new(), data, copying: Copying::default(), restored: Vec::new() }
+        Machine {
+            threads: Vec::new(),
+            data,
+            waits: Waits::default(),
+            copying: Copying::default(),
+            restored: Vec::new(),
+        }
     }
 
     /// Registers that a load of thread `t` may restore.
@@ -456,7 +464,7 @@ impl<O: Output> Machine<O> {
         }
     }
 
-    /// The same of a save whose instance is of a task that waits.
+    /// The same of a save whose instance is of a task or on a stack that waits.
     #[cold]
     fn settle_waiting(&mut self, save: u32, met: SaveMet, seq: u64) {
         let call = self.data.saves.call(save);
@@ -469,6 +477,14 @@ impl<O: Output> Machine<O> {
             self.data.met(thread, save, met, seq);
             std::mem::swap(&mut thread.calls, &mut thread.levels.waiting[i].calls);
             return;
+        }
+        let has = |of: &&mut Waiting| of.calls.find(call).is_some();
+        let Some(of) = self.waits.all.values_mut().find(has) else { return };
+        // Its registers are of the thread that ran it last.
+        if let Some(thread) = self.threads.get_mut(of.calls.thread().index()) {
+            std::mem::swap(&mut thread.calls, &mut of.calls);
+            self.data.met(thread, save, met, seq);
+            std::mem::swap(&mut thread.calls, &mut of.calls);
         }
     }
 }

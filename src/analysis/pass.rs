@@ -30,8 +30,8 @@ const FIRST_SP_STEPS: u64 = 1 << 20;
 /// What a frame's return is told by beside its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameSlot {
-    /// The address of the slot that holds the return address.
-    ReturnSlot,
+    /// The address of the slot that holds the return address, of so many bytes.
+    ReturnSlot { bytes: u64 },
     /// The stack pointer: instruction sets with a link register.
     StackPointer,
 }
@@ -362,11 +362,16 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 return;
             }
             let next_event = events.peek().map_or(usize::MAX, |(at, _)| *at as usize);
-            let end = next_event.min(batch.block.len());
+            let thread = batch.thread.get(i).map_or(0, |t| *t as usize);
+            let of = self.machine.threads.get(thread);
+            // Any jump may be the one behind a move of the stack pointer.
+            let end = match of.is_some_and(|thread| thread.running.has_moved()) {
+                true => i + 1,
+                false => next_event.min(batch.block.len()),
+            };
             let found = self.superblocks.longest(batch, i, end, alike);
             let block = self.prepared(found.unit);
             let (mem, steps) = (block.mem as usize, block.steps as usize);
-            let thread = batch.thread.get(i).map_or(0, |t| *t as usize);
             if thread >= self.machine.threads.len() {
                 self.add_threads(thread);
             }
@@ -484,7 +489,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
 
         let slot = match self.processor.slot {
-            FrameSlot::ReturnSlot => last.slot.and_then(|s| run.addresses.get(s as usize).copied()),
+            FrameSlot::ReturnSlot { .. } => {
+                last.slot.and_then(|s| run.addresses.get(s as usize).copied())
+            }
             FrameSlot::StackPointer => run.end.and_then(|e| e.sp),
         };
         let links = self.links();
@@ -511,6 +518,14 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let thread = &mut self.machine.threads[t];
         let transfer = match &thread.previous {
             _ if thread.levels.enters() => Transfer::Signal { token: End::Exception },
+            Some(_) if thread.running.has_moved() => {
+                let entry = self.code.entry(here.function);
+                let popped = match self.processor.slot {
+                    FrameSlot::ReturnSlot { bytes } => bytes,
+                    FrameSlot::StackPointer => 0,
+                };
+                self.machine.transfer_behind_move(t, (address, here), entry, kind, popped)
+            }
             Some(previous) => {
                 let (to, code) = ((address, here.function), &self.code);
                 let entry = || code.entry(here.function);
@@ -518,6 +533,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             }
             None => Transfer::None,
         };
+        let thread = &mut self.machine.threads[t];
         match transfer {
             Transfer::Signal { .. } => {
                 self.signals += 1;
@@ -534,6 +550,16 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 }
             }
             _ => {}
+        }
+        if thread.running.was_elsewhere()
+            && let Some(Previous { last, slot: Some(slot), .. }) = thread.previous
+            && last.kind == FlowKind::Return
+            && matches!(
+                transfer,
+                Transfer::None | Transfer::Return { .. } | Transfer::Unwind { .. }
+            )
+        {
+            thread.running.returns(slot, transfer != Transfer::None, &thread.calls);
         }
         let before = thread.calls.top().map(|top| top.call);
         let (is_call, goes_on) = match transfer {
@@ -577,6 +603,7 @@ impl<O: Output> Machine<O> {
             calls.end_all(&mut CallEnd { data: &mut self.data, registers, contexts });
             self.data.end_tasks(levels, registers);
         }
+        self.end_stacks();
     }
 }
 
@@ -629,6 +656,12 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
     fn exception_return(&mut self, thread: u32, frame: Option<u64>) {
         if (thread as usize) < self.machine.threads.len() {
             self.machine.leave(thread as usize, frame);
+        }
+    }
+
+    fn stack_pointer(&mut self, thread: u32, before: u64, behind: u64) {
+        if let Some(thread) = self.machine.threads.get_mut(thread as usize) {
+            thread.running.moves(before, behind);
         }
     }
 

@@ -744,7 +744,7 @@ pub(super) fn pass_without_blocks(
 ) -> Pass<Code, Rows> {
     let processor = code.setting.processor.clone().unwrap_or(Processor {
         register_bytes: REGISTERS.into(),
-        slot: FrameSlot::ReturnSlot,
+        slot: FrameSlot::ReturnSlot { bytes: 8 },
         link: None,
         frame: Vec::new(),
         long: Vec::new(),

@@ -201,12 +201,12 @@ fn with_own_threads(mut run: Run) -> Run {
     run
 }
 
-/// The same run without exceptions and without the making of processes, of which a state says nothing.
+/// The same run without exceptions, other stacks and the making of processes, of which a state says nothing.
 fn without_exceptions(mut run: Run) -> Run {
     run.events.retain(|(_, event)| {
         let is_exception =
             matches!(event, Event::ExceptionEntry(_) | Event::ExceptionReturn { .. });
-        !is_exception && !matches!(event, Event::Fork { .. })
+        !is_exception && !matches!(event, Event::Fork { .. } | Event::StackPointer { .. })
     });
     run
 }

@@ -427,6 +427,32 @@ impl<T: Token + Default, P: Default> Stack<T, P> {
         }
     }
 
+    /// From here on it is on this thread.
+    pub fn run_in(&mut self, thread: ThreadId) {
+        self.thread = thread;
+    }
+
+    /// Takes the outermost instances away, which have called the others from another stack.
+    pub fn take_outermost(&mut self, count: usize) -> Self {
+        let inner = self.frames.split_off(count);
+        let mut outer = Stack::new(self.thread);
+        outer.last = self.last;
+        outer.frames = std::mem::replace(&mut self.frames, inner);
+        for stack in [&mut *self, &mut outer] {
+            stack.live.fill(0);
+            for frame in &stack.frames {
+                let function = frame.function.index();
+                if stack.live.len() <= function {
+                    stack.live.resize(function + 1, 0);
+                }
+                stack.live[function] += 1;
+            }
+            stack.index.clear();
+            stack.indexed = 0;
+        }
+        outer
+    }
+
     /// Control is taken to another stack.
     pub fn park(&mut self, ledger: &mut impl Ledger<P>) {
         self.close_interval(ledger);

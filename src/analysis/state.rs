@@ -17,6 +17,7 @@ use super::place::SectionRange;
 use super::saves::{Piece, Save, Saves, Store};
 use super::shadow::{AccessId, Cell, Registers, WORD};
 use super::stack::{Numbers, Point, Stack};
+use super::stacks::Waits;
 use super::transfer::{End, Previous};
 use super::{Activation, CodeMap};
 use crate::event::RegSpan;
@@ -93,8 +94,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         blocks: &[Option<u32>],
     ) -> Option<State> {
         let machine = &mut self.machine;
-        let plain = |thread: &Thread| thread.levels.is_plain();
+        let plain = |thread: &Thread| thread.levels.is_plain() && !thread.running.has_moved();
         let known = machine.threads.iter().all(plain)
+            && machine.waits.all.is_empty()
             && machine.data.switches.is_empty()
             && machine.data.forks.is_empty();
         if !known {
@@ -204,6 +206,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             threads.push(thread);
         }
         self.machine.threads = threads;
+        self.machine.waits = Waits::default();
         self.set_next_seq(seq);
     }
 }

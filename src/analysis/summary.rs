@@ -189,7 +189,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             intervals: machine.data.numbers.intervals(),
             signals: self.signals,
             switches: machine.data.switches.outlived
-                + machine.threads.iter().map(|t| t.levels.irregular).sum::<u64>(),
+                + machine
+                    .threads
+                    .iter()
+                    .map(|t| t.levels.irregular + t.running.switches)
+                    .sum::<u64>(),
             pages: machine.data.memory.page_count(),
         }
     }

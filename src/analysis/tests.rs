@@ -70,7 +70,7 @@ fn empty_pass() -> Pass<Pages, Rows> {
     };
     let processor = Processor {
         register_bytes: 64,
-        slot: FrameSlot::ReturnSlot,
+        slot: FrameSlot::ReturnSlot { bytes: 8 },
         link: None,
         frame: Vec::new(),
         long: Vec::new(),
@@ -526,7 +526,7 @@ fn the_last_run_may_be_of_another_thread() {
         };
         let processor = Processor {
             register_bytes: 64,
-            slot: FrameSlot::ReturnSlot,
+            slot: FrameSlot::ReturnSlot { bytes: 8 },
             link: None,
             frame: Vec::new(),
             long: Vec::new(),
@@ -742,6 +742,72 @@ fn a_jump_goes_back_again_and_again() {
         let unwound = found.iter().filter(|found| (found.0, found.1) == ("call", "unwound"));
         assert_eq!((unwound.count(), found.len()), (16, 17), "{superblock_after}: {found:?}");
     }
+}
+
+/// Code of `main` (pages 1), of what switches stacks (2), and of a coroutine (3) with what it calls (4), on a processor with a link
+/// register. Runs: a block, its stack pointer behind it, and where that was moved from before the next run.
+fn with_stacks(
+    runs: &[(u32, u64, Option<u64>)],
+    threads: &[u32],
+) -> Vec<(&'static str, &'static str, u32)> {
+    let code = [
+        (0x100, FlowKind::Call),
+        (0x104, FlowKind::Jump),
+        (0x200, FlowKind::Jump),
+        (0x300, FlowKind::Call),
+        (0x304, FlowKind::Call),
+        (0x308, FlowKind::Return),
+        (0x400, FlowKind::Call),
+        (0x404, FlowKind::Return),
+    ];
+    let code = code.map(|(address, kind)| (address, instruction(kind)));
+    let mut pass = pass_of(pass_with(Details::Instances, 64, Vec::new()), code.to_vec());
+    let mut batch = RunBatch::default();
+    for (at, &(block, sp, moved)) in runs.iter().enumerate() {
+        batch.block.push(block);
+        batch.thread.push(threads.get(at).copied().unwrap_or(0));
+        batch.end.push(RunEnd { sp: Some(sp), linked: false, destination: None });
+        if let Some(before) = moved {
+            let thread = batch.thread[at];
+            batch.events.push((at as u32 + 1, Event::StackPointer { thread, before, behind: sp }));
+        }
+    }
+    pass.push(&batch);
+    pass.finish();
+    calls(&mut pass)
+}
+
+/// A coroutine goes on where it was, in the calls that waited, and so does who had begun it.
+#[test]
+fn calls_wait_on_their_stacks() {
+    let (main, co) = (0x7000, 0x9000);
+    let runs = [
+        (0, main, None),
+        // It begins.
+        (2, co, Some(main)),
+        (3, co - 16, None),
+        (6, co - 32, None),
+        // Back to `main` behind its call, and again to what the coroutine had called.
+        (2, main, Some(co - 32)),
+        (1, main, None),
+        (0, main, None),
+        (2, co - 32, Some(main)),
+        (7, co - 16, None),
+        (4, co - 16, None),
+        (7, co - 16, None),
+        (5, co, None),
+    ];
+    let found = with_stacks(&runs, &[]);
+    let expected = [
+        ("root", "open", 0),
+        ("call", "return", 1),
+        ("root", "open", 0),
+        ("call", "return", 3),
+        ("call", "return", 4),
+        ("call", "open", 1),
+        ("call", "return", 3),
+    ];
+    assert_eq!(found, expected);
 }
 
 /// The handler of a signal ends with a system call. What it has stored elsewhere may not be in the registers again, as

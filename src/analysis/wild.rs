@@ -319,6 +319,10 @@ impl Builder<'_> {
                 let addresses = anywhere(self.code, block, self.random);
                 self.run(block, thread, addresses, 0x7000_0f00);
             }
+            32..40 => {
+                let [before, behind] = [(); 2].map(|()| 0x7000_0c00 + 16 * self.random.below(64));
+                self.event(Event::StackPointer { thread, before, behind });
+            }
             _ => {}
         }
     }

@@ -18,7 +18,7 @@ pub(super) fn processor(isa: Isa) -> Processor {
     let registers = isa::registers(isa);
     let slot = match registers.link {
         Some(_) => FrameSlot::StackPointer,
-        None => FrameSlot::ReturnSlot,
+        None => FrameSlot::ReturnSlot { bytes: if isa == Isa::X86 { 4 } else { 8 } },
     };
     let spans = |keeps: Keeps| {
         let words = (0..).zip(keeps.registers());

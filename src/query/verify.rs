@@ -68,7 +68,7 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
     let tasks = "SELECT count(*) > 0 FROM meta WHERE key = 'task_switches' AND value IS NOT NULL";
     if connection.query_row(tasks, [], |r| r.get(0))? {
         return Ok(Some(
-            "handlers of exceptions went on with other tasks, which the SQL does not know".into(),
+            "control went to other tasks or stacks, which the SQL does not know".into(),
         ));
     }
     let kept = "SELECT count(*) > 0 FROM signal_event WHERE kind = 'entry' AND number IS NOT NULL AND EXISTS (FROM meta WHERE key = 'isa' AND value = 'arm')";

@@ -34,6 +34,7 @@ fn kind(event: &Event) -> u8 {
         Event::Reallocation { .. } => 20,
         Event::Marker { .. } => 21,
         Event::Memory(_) => 22,
+        Event::StackPointer { .. } => 23,
     }
 }
 
@@ -82,6 +83,9 @@ pub fn put_event(out: &mut Vec<u8>, event: &Event) {
         }
         Event::SignalDelivered { thread, number } => {
             numbers(&[(*thread).into(), (*number).into()]);
+        }
+        Event::StackPointer { thread, before, behind } => {
+            numbers(&[(*thread).into(), *before, *behind]);
         }
         Event::ExceptionEntry(entry) => {
             numbers(&[entry.thread.into()]);
@@ -171,6 +175,10 @@ pub fn event(from: &mut Section) -> Result<Event, ChunkError> {
         20 => Event::Reallocation { thread: from.id()?, address: from.number()? },
         21 => Event::Marker { thread: from.id()?, text: from.text()? },
         22 => Event::Memory(Box::new(range(from)?)),
+        23 => {
+            let (thread, before, behind) = (from.id()?, from.number()?, from.number()?);
+            Event::StackPointer { thread, before, behind }
+        }
         _ => return Err(ChunkError::Damaged("an unknown event")),
     })
 }

@@ -8,6 +8,7 @@ mod arm;
 mod bottom_up;
 mod chased;
 mod convert;
+mod coroutines;
 mod csi;
 mod cut;
 mod dcfg;

@@ -49,6 +49,7 @@ pub mod kind {
     pub const VALUES: u8 = 35;
     pub const CONDITIONAL_EXITS: u8 = 36;
     pub const PROCESS_CLAIM: u8 = 37;
+    pub const STACK_POINTER: u8 = 38;
 }
 
 /// Bits of a mapping's protection.
@@ -234,6 +235,10 @@ impl Events {
                 Event::SignalDelivered { thread, number: payload.number32()? }
             }
             kind::SIGNAL_END => Event::SignalEnded { thread },
+            kind::STACK_POINTER => {
+                let (before, behind) = (payload.number()?, payload.number()?);
+                Event::StackPointer { thread, before, behind }
+            }
             kind::MARKER => {
                 let text = payload.number()?.to_string().into();
                 Event::Marker { thread, text }

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::Mutex;
 
 /// Tool, Debian's package, what is tested with it.
-pub const TOOLS: [(&str, &str, &str); 36] = [
+pub const TOOLS: [(&str, &str, &str); 37] = [
     ("valgrind", "valgrind", "recordings by lackey; counts of callgrind"),
     ("callgrind_annotate", "valgrind", "exports for callgrind"),
     ("pkg-config", "pkg-config", "the recorder for valgrind"),
@@ -43,6 +43,7 @@ pub const TOOLS: [(&str, &str, &str); 36] = [
     ("gnuplot", "gnuplot-nox", "pictures of memory"),
     ("chromium", "chromium", "the page of the report in a browser"),
     ("python3", "python3", "exports in other programs"),
+    ("go", "golang-go", "Go programs that are recorded"),
     ("rustc", "", "Rust programs that are recorded"),
     ("script", "bsdutils", "what is shown at a terminal"),
     ("timeout", "coreutils", "core files of CSI programs"),
