@@ -18,7 +18,7 @@ KINDS = {1: "thread", 2: "thread_start", 3: "thread_end", 4: "map", 5: "unmap", 
          8: "kernel_write", 9: "syscall_end", 10: "descriptor", 11: "signal", 12: "signal_end", 13: "marker",
          14: "stack", 15: "process", 16: "protect", 17: "move", 18: "exec", 19: "gap", 20: "allocate", 21: "free", 22: "reallocate",
          23: "share", 24: "fresh", 25: "file_write", 26: "fork", 27: "inherit",
-         30: "called", 31: "exception", 32: "exception_return", 33: "copy", 34: "problem", 35: "values"}
+         30: "called", 31: "exception", 32: "exception_return", 33: "copy", 34: "problem", 35: "values", 38: "stack_pointer"}
 TEXT = {4: 4, 10: 1, 15: 1, 18: 0, 34: 1}  # numbers before the text
 
 def dump(data, out, events=True, steps_too=True):

@@ -360,8 +360,8 @@ static void end_live(ThreadId tid)
     note_worker(tid);
 }
 
-static void count_waiting(void) { count_live_instances(1); }
-static void take_waiting(void) { count_live_instances(~0ULL); }
+static void count_live_there(void) { count_live_instances(1); }
+static void take_live_there(void) { count_live_instances(~0ULL); }
 
 /* All instances end. */
 static void end_all_threads(void)
@@ -401,10 +401,10 @@ static void sums_snapshot(UInt why)
     ThreadId now = sums_running;
     if (!summing || !now) return;
     each_thread(add_live);
-    each_waiting(&count_waiting);
+    each_waiting(&count_live_there);
     say_all_rows();
     each_thread(take_live);
-    each_waiting(&take_waiting);
+    each_waiting(&take_live_there);
     sums_runs(now);
     say_begin();
     say4(why);

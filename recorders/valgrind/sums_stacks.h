@@ -116,16 +116,23 @@ static void free_waiting(Waiting *w)
     VG_(free)(w);
 }
 
-/* The one with an address: they lie beside each other. Or the newest whose calls were there. -1: none. */
-static Int stack_of(Addr address)
+/* How many have left a stack pointer below this one. */
+static UInt waiting_below(Addr address)
 {
     UInt low = 0, high = waiting_count;
     while (low < high) {
         UInt mid = (low + high) / 2;
-        if (waiting[mid]->left <= address) low = mid + 1;
+        if (waiting[mid]->left < address) low = mid + 1;
         else high = mid;
     }
-    if (low && address <= waiting[low - 1]->base) return (Int)low - 1;
+    return low;
+}
+
+/* The one with an address: they lie beside each other. Or the newest whose calls were there. -1: none. */
+static Int stack_of(Addr address)
+{
+    UInt below = waiting_below(address + 1);
+    if (below && address <= waiting[below - 1]->base) return (Int)below - 1;
     Int found = -1;
     for (UInt i = 0; i < waiting_count; i++) {
         const Waiting *w = waiting[i], *known = found < 0 ? w : waiting[found];
@@ -203,42 +210,47 @@ static void end_down_to(Int depth)
     while ((Int)T.depth > depth) end_instance();
 }
 
+/* Another stack has the memory of one that waited: its calls end. */
+static void end_calls(Waiting *w)
+{
+    swap_stack(w);
+    end_down_to(0);
+    swap_stack(w);
+}
+
 /* Puts calls beside those that wait. */
 static void add_waiting(Waiting *w)
 {
-    UInt low = 0, high = waiting_count;
+    UInt at = waiting_below(w->left);
     /* What lies below had waited before. */
     for (UInt d = w->depth; d-- > 0 && !w->frames[d].waited;) {
         w->frames[d].waited = True;
         note_waited(w->frames[d].call);
     }
-    while (low < high) {
-        UInt mid = (low + high) / 2;
-        if (waiting[mid]->left < w->left) low = mid + 1;
-        else high = mid;
-    }
-    if (low < waiting_count && waiting[low]->left == w->left) {
-        swap_stack(waiting[low]);
-        end_down_to(0);
-        swap_stack(waiting[low]);
-        free_waiting(waiting[low]);
+    if (at < waiting_count && waiting[at]->left == w->left) {
+        end_calls(waiting[at]);
+        free_waiting(waiting[at]);
     } else {
         ROOM(waiting, waiting_count, waiting_room);
-        VG_(memmove)(waiting + low + 1, waiting + low, (waiting_count - low) * sizeof *waiting);
+        VG_(memmove)(waiting + at + 1, waiting + at, (waiting_count - at) * sizeof *waiting);
         waiting_count++;
     }
-    waiting[low] = w;
+    waiting[at] = w;
 }
 
-/* Another stack has the memory of one that waited. */
-static void end_waiting(Int at)
+static Waiting *take_waiting(Int at)
 {
     Waiting *w = waiting[at];
     waiting_count--;
     VG_(memmove)(waiting + at, waiting + at + 1, (waiting_count - at) * sizeof *waiting);
-    swap_stack(w);
-    end_down_to(0);
-    swap_stack(w);
+    return w;
+}
+
+/* A stack was copied to where another one had waited. */
+static void end_waiting(Int at)
+{
+    Waiting *w = take_waiting(at);
+    end_calls(w);
     free_waiting(w);
 }
 
@@ -281,18 +293,14 @@ static void go_to_stack(UInt function, Bool is_entry, Addr before, Addr pointer,
     Addr base = pointer, away = 0;
     if (found < 0) w = VG_(calloc)("addfg.waiting", 1, sizeof *w);
     else {
-        w = waiting[found];
-        waiting_count--;
-        VG_(memmove)(waiting + found, waiting + found + 1, (waiting_count - found) * sizeof *waiting);
+        w = take_waiting(found);
         goes = goes_on_in(w->frames, w->depth, function, is_entry, returns, pointer, &at);
         Addr highest = 0;
         for (UInt d = 0; d < w->depth; d++)
             if (w->frames[d].slot > highest) highest = w->frames[d].slot;
         /* All there is popped, and a function begins: another one has its memory now. */
         if (goes == NOWHERE && (w->base == pointer || (is_entry && highest < pointer))) {
-            swap_stack(w);
-            end_down_to(0);
-            swap_stack(w);
+            end_calls(w);
         } else {
             base = w->base;
             if (pointer < w->left || pointer > w->base) away = w->left;

@@ -4,15 +4,24 @@
 
 use super::Output;
 use super::call_end::CallEnd;
-use super::data::Thread;
+use super::data::{Data, Thread};
 use super::operations::Machine;
-use super::stack::{Arrival, CallKind, Ending, Frame, Stack, Transfer};
+use super::shadow::Registers;
+use super::stack::{Arrival, CallKind, Ending, Frame, Point, Stack, Transfer};
 use super::stacks::{Running, Waiting, goes_on, highest_elsewhere, relocate};
 use super::transfer::{End, classify};
 use crate::isa::FlowKind;
 
 /// So much more than its slot may be popped with a frame: arguments, and what was aligned.
 const POPPED: u64 = 256;
+
+impl Waiting {
+    /// Another stack has its memory.
+    fn end<O: Output>(mut self, data: &mut Data<O>, registers: &mut Registers, at: Point) {
+        let contexts = &mut self.contexts;
+        self.calls.end(0, Ending::Unwound, at, &mut CallEnd { data, registers, contexts });
+    }
+}
 
 impl<O: Output> Machine<O> {
     /// What control did to the step at `address`, where the stack pointer has moved before. `entry`: of the function there.
@@ -93,7 +102,7 @@ impl<O: Output> Machine<O> {
         if stays {
             running.away = running.away.filter(|_| !is_own);
             if let Some(of) = over {
-                self.end_waiting(t, of, here);
+                of.end(&mut self.data, &mut self.threads[t].registers, here.at);
             }
             return classified;
         }
@@ -156,9 +165,8 @@ impl<O: Output> Machine<O> {
             of.base == pointer || entry == Some(address) && tops.max() < Some(pointer)
         };
         let mut away = found.filter(|(_, elsewhere)| *elsewhere).map(|(left, _)| left);
-        if let Some(mut of) = next.take_if(|of| goes.is_none() && is_over(of)) {
-            let mut ender = CallEnd { data, registers, contexts: &mut of.contexts };
-            of.calls.end(0, Ending::Unwound, here.at, &mut ender);
+        if let Some(of) = next.take_if(|of| goes.is_none() && is_over(of)) {
+            of.end(data, registers, here.at);
             away = None;
         }
         let left = running.away.unwrap_or(before);
@@ -183,9 +191,8 @@ impl<O: Output> Machine<O> {
             elsewhere,
             number: 0,
         };
-        if let Some(mut gone) = waits.insert(left, waiting) {
-            let mut ender = CallEnd { data, registers, contexts: &mut gone.contexts };
-            gone.calls.end(0, Ending::Unwound, here.at, &mut ender);
+        if let Some(gone) = waits.insert(left, waiting) {
+            gone.end(data, registers, here.at);
         }
         calls.run_in(thread);
         let mut ender = CallEnd { data, registers, contexts };
@@ -200,14 +207,6 @@ impl<O: Output> Machine<O> {
             _ => calls.unpark(here.at, &mut ender),
         }
         goes.unwrap_or(Transfer::None)
-    }
-
-    /// Another stack has the memory of one that waited.
-    fn end_waiting(&mut self, t: usize, mut of: Waiting, here: Arrival) {
-        let registers = &mut self.threads[t].registers;
-        let contexts = &mut of.contexts;
-        let mut ender = CallEnd { data: &mut self.data, registers, contexts };
-        of.calls.end(0, Ending::Unwound, here.at, &mut ender);
     }
 
     /// The trace, or a process, ends: calls that wait do, too.

@@ -554,10 +554,6 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         if thread.running.was_elsewhere()
             && let Some(Previous { last, slot: Some(slot), .. }) = thread.previous
             && last.kind == FlowKind::Return
-            && matches!(
-                transfer,
-                Transfer::None | Transfer::Return { .. } | Transfer::Unwind { .. }
-            )
         {
             thread.running.returns(slot, transfer != Transfer::None, &thread.calls);
         }

@@ -54,7 +54,6 @@ fn goroutines_are_called_as_often_as_they_say() {
     let built = Command::new("go")
         .args(["build", "-o", utf8(&program), utf8(&source)])
         .env("GOCACHE", scratch.path("cache"))
-        .env("GOFLAGS", "-mod=mod")
         .current_dir(scratch.path(""))
         .output()
         .expect("go");

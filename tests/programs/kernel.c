@@ -261,8 +261,7 @@ static int is_left_out(const char *name)
 
 static void probe(const char *name, void (*prepare)(long *), void (*after)(void), int number)
 {
-    /* A byte that is written in each turn with what stood there is none that was written: with two turns a clock does so once in
-       some hundred runs. */
+    /* A byte that is written in each turn with what stood there looks as if nobody had: of a clock one of 65,536 does so in two. */
     static const unsigned char stands[TURNS] = { 0xa5, 0x5a, 0x3c, 0xc3 };
     for (turn = 0; turn < TURNS && !is_left_out(name); turn++) {
         for (size_t i = 0; i < SIZE; i += 8) *(volatile uint64_t *)(arena + i) = stands[turn] * 0x101010101010101;

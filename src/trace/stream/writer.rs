@@ -262,6 +262,10 @@ impl<W: Write> Writer<W> {
                 self.thread(*thread);
                 self.numbers(kind::REALLOCATE, &[*address], None);
             }
+            Event::StackPointer { thread, before, behind } => {
+                self.thread(*thread);
+                self.numbers(kind::STACK_POINTER, &[*before, *behind], None);
+            }
             _ => self.lost += 1,
         }
     }
