@@ -7,14 +7,14 @@ PROGRAM is the compiled integration test (`cargo test --release --test it --no-r
 recorders/ with one change (operators, conditions, numbers, statements, results), which `ADDFG_RECORDERS` gives to the
 tests. Mutants that do not compile, or compile to the same bytes, are not counted.
 
-1. All tests run once with a recorder that notes which functions it enters. Those that enter none or fail are left
-   out. DIR/reached keeps what they entered and how long they took.
+1. All tests run once with a recorder that notes which of its lines run. Tests that run none or fail are left out.
+   DIR/reached keeps the lines that they ran and how long they took.
 2. Each mutant is compiled once, the next one while tests run. The script that addfg calls to compile only copies it.
-3. It meets the tests that enter its function, one by one: those first that have found most (in the same function) for
-   the time they take; those that take long only if no other enters it. One that none of them finds survives, also if
-   only the budget of processor time ended. Programs of the tests are compiled once for all.
+3. It meets the tests that run its line, one by one: those first that have found most (in the same function) for the
+   time they take. One that none of them finds survives, also if only the budget of processor time ended. One whose line
+   no test runs survives at once. Programs of the tests are compiled once for all.
 
-A test fails, too, where it takes ten times as long as without a mutant. What tests find that wait for something is
+A test fails, too, where it takes five times as long as it took in 1. What tests find that wait for something is
 asked again without the mutant. It goes on where it stopped: what is known of a mutant is a line of DIR/results. Prints
 killed and all, with an interval of 95 % for the share, and the survivors. fuzz/recorder_equivalent.txt names those that
 change nothing, with the reason; `RULES` are those for many, and --rules lists what they name.
@@ -37,12 +37,12 @@ import time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SUMS = ["sums.h", "sums_actors.h", "sums_calls.h", "sums_code.h", "sums_flows.h", "sums_memory.h", "sums_numbers.h", "sums_readers.h", "sums_saves.h", "sums_shared.h",
-        "sums_translate.h", "sums_wire.h"]
+        "sums_stacks.h", "sums_translate.h", "sums_wire.h"]
 STREAM = ["addfg_main.c", "allocations.h", "calls.h", "events.h", "files.h", "part.h", "room.h", "written.h"]
 FILES = ["valgrind/" + name for name in STREAM + SUMS]
 FILES.append("stream/addfg_stream.h")
 # Tests that record with valgrind, and those of them that record with something else, or compile recorders themselves.
-GUARDS = ["happened::", "sums::", "sums_processes::", "sums_shared::", "record::", "recorder::", "knows::", "stream::", "told::", "system_calls::", "allocations::"]
+GUARDS = ["happened::", "sums::", "sums_processes::", "sums_shared::", "record::", "recorder::", "knows::", "stream::", "told::", "system_calls::", "allocations::", "coroutines::"]
 LEFT_OUT = ["knows::programs_of_", "recorder::the_recorder_compiles_against_each_valgrind"]
 # Tests of a file that do not run the recorder.
 OF_FILE = {"stream/addfg_stream.h": ["told::the_header_packs_what_it_is_given"]}
@@ -109,8 +109,6 @@ RULES = [
      MORE, r"unsafeIRDirty_0_N\(«\d»|unsafeIRDirty_1_N\(answer, «\d»|call_if\(.*\w, «\d»,"),
 ]
 RULES = [(reason, re.compile(change), re.compile(looks)) for reason, change, looks in RULES]
-# Seconds of the processor: tests that take longer meet only what no other test enters.
-LONG = 15
 # Words in names of tests that wait for something: what they find is asked again without the mutant.
 WAITS = ["signal", "interrupt", "outlives", "killed", "marker", "waits", "thread", "follow", "famil"]
 OPERATORS = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "&&": "||", "||": "&&", "+": "-", "-": "+", "*": "+",
@@ -180,16 +178,16 @@ def mutants():
     return found
 
 
-# A recorder that notes the functions that it enters: each process of it, once.
+# A recorder that notes which of its blocks run: each process of it, once.
 REACHED = r"""
 #include "pub_tool_basics.h"
 #include "pub_tool_vki.h"
 #include "pub_tool_libcfile.h"
 extern char __executable_start[];
-__attribute__((no_instrument_function)) void __cyg_profile_func_enter(void *function, void *from)
+__attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_pc(void)
 {
-    static UChar seen[1 << 20];
-    UInt offset = (Addr)function - (Addr)__executable_start;
+    static UChar seen[1 << 23];
+    UInt offset = (Addr)__builtin_return_address(0) - (Addr)__executable_start;
     Int file;
     if (offset >= sizeof seen || seen[offset]) return;
     seen[offset] = 1;
@@ -198,7 +196,11 @@ __attribute__((no_instrument_function)) void __cyg_profile_func_enter(void *func
     VG_(write)(file, &offset, sizeof offset);
     VG_(close)(file);
 }
-__attribute__((no_instrument_function)) void __cyg_profile_func_exit(void *function, void *from) {}
+"""
+# Each block is a block of the source, with lines of its own.
+REACHING = """#!/bin/sh
+case " $* " in *" -c "*) exec gcc "$@" -O0 -g -fsanitize-coverage=trace-pc -include HEADER;; esac
+exec gcc "$@"
 """
 # Takes the place of a compiler for the programs of tests: gives what it gave the same arguments before.
 COMPILER = r"""#!/bin/sh
@@ -283,51 +285,72 @@ class Guards:
                             "PATH": os.path.join(work, "bin") + os.pathsep + path}
         self.found = collections.Counter()
         self.known = self.reach(recorders, os.path.join(work, "reached"))
-        # Names of functions that are told apart: others may be entered by all.
-        self.names = {name for _, names in self.known.values() for name in names}
 
     def reach(self, recorders, path):
-        """By test: processor time, and the functions that it enters."""
-        known = {}
+        """By test: processor time, and the lines that it runs; all lines that have code."""
+        known, all_lines = {}, []
         if os.path.exists(path):
             with open(path) as file:
-                known = json.load(file)
+                known, all_lines = json.load(file)
         listed = subprocess.run([self.program, "--list", *GUARDS], cwd=HERE, capture_output=True, text=True).stdout
         tests = [line.removesuffix(": test") for line in listed.splitlines() if line.endswith(": test")]
         tests = [test for test in tests if not any(test.startswith(left_out) for left_out in LEFT_OUT)]
-        log, header = os.path.join(recorders.work, "entered"), os.path.join(recorders.work, "reached.h")
+        log, header = os.path.join(recorders.work, "ran"), os.path.join(recorders.work, "reached.h")
+        compiler = os.path.join(recorders.work, "reaching.sh")
         write(header, REACHED.replace("FILE", log))
+        write(compiler, REACHING.replace("HEADER", header))
         folder = None
         for test in tests:
             if test in known:
                 continue
             if not folder:
-                folder, code = recorders.make("reaching", None, f"gcc -finstrument-functions -include {header}")
+                folder, code = recorders.make("reaching", None, compiler)
                 if code is None:
-                    sys.exit("the recorder that notes what it enters does not compile")
-                symbols = self.symbols(folder + ".compiled")
+                    sys.exit("the recorder that notes what it runs does not compile")
+                blocks = self.blocks(folder + ".compiled")
+                all_lines = sorted({line for lines in blocks.values() for line in lines})
+                number = {line: i for i, line in enumerate(all_lines)}
             if os.path.exists(log):
                 os.remove(log)
-            failed, takes = self.run(test, folder, 60)
-            entered = set()
+            failed, takes = self.run(test, folder, 120)
+            ran = set()
             if failed:
                 print(f"left out: {test} fails without a mutant", flush=True)
             elif os.path.exists(log):
                 with open(log, "rb") as file:
-                    entered = set(memoryview(file.read()).cast("I"))
-            known[test] = takes, sorted({symbols[offset] for offset in entered if offset in symbols})
+                    offsets = set(memoryview(file.read()).cast("I"))
+                ran = {number[line] for offset in offsets for line in blocks.get(offset, ())}
+            known[test] = takes, sorted(ran)
             with open(path, "w") as file:
-                json.dump(known, file)
+                json.dump((known, all_lines), file)
         alone = {test for tests in OF_FILE.values() for test in tests}
-        return {test: row for test, row in known.items() if (row[1] or test in alone) and test in tests}
+        self.all_lines = set(all_lines)
+        return {test: (takes, {all_lines[line] for line in ran}) for test, (takes, ran) in known.items()
+                if (ran or test in alone) and test in tests}
 
-    def symbols(self, folder):
-        """Functions of a recorder by their offset."""
+    def blocks(self, folder):
+        """The lines of each block of a recorder, by the offset behind the call that notes it."""
         name = next(name for name in os.listdir(folder) if name.startswith("addfg-"))
-        listed = subprocess.run(["nm", os.path.join(folder, name)], capture_output=True, text=True, check=True).stdout
-        rows = [line.split() for line in listed.splitlines()]
-        begin = next(int(row[0], 16) for row in rows if row[-1] == "__executable_start")
-        return {int(row[0], 16) - begin: row[2].split(".")[0] for row in rows if len(row) == 3 and row[1] in "tT"}
+        path, found = os.path.join(folder, name), collections.defaultdict(set)
+        listed = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+        begin = next(int(row.split()[0], 16) for row in listed.splitlines() if row.endswith(" __executable_start"))
+        listed = subprocess.run(["objdump", "-dlw", "--no-show-raw-insn", path], capture_output=True, text=True, check=True).stdout
+        line = block = None
+        called = False
+        for row in listed.splitlines():
+            if source := re.match(r".*/\./.*?((valgrind|stream)/[^/:]+:\d+)", row):
+                line = source.group(1)
+            elif re.match(r"/.*:\d+", row):
+                line = None
+            elif row.endswith(">:"):
+                line = block = None
+            elif instruction := re.match(r" +([0-9a-f]+):\s", row):
+                if called:
+                    block = int(instruction.group(1), 16) - begin
+                called = "<__sanitizer_cov_trace_pc>" in row
+                if block is not None and line and not called:
+                    found[block].add(line)
+        return dict(found)
 
     def run(self, test, folder, seconds):
         """Whether it fails, and how long it takes of the processor."""
@@ -355,8 +378,8 @@ class Guards:
     def first_that_fails(self, mutant, folder, budget):
         """The test that finds it, and all processor time."""
         function, all_took = mutant[-1], 0
-        here = [test for test, (_, names) in self.known.items() if function not in self.names or function in names]
-        here = [test for test in here if self.known[test][0] < LONG] or here
+        line = self.line(mutant)
+        here = [test for test, (_, lines) in self.known.items() if line in lines]
         here += OF_FILE.get(mutant[0], [])
         of = next(of for part, of in SHARP.items() if part in mutant[0])
         sharp = lambda test: max((worth for name, worth in of.items() if test.startswith(name)), default=0)
@@ -364,7 +387,7 @@ class Guards:
         for test in sorted(here, key=worth, reverse=True):
             if all_took > budget:
                 break
-            seconds = 5 + 10 * self.known[test][0]
+            seconds = 5 + 5 * self.known[test][0]
             failed, took = self.run(test, folder, seconds)
             all_took += took
             if failed and any(word in test for word in WAITS) and self.run(test, self.whole, seconds)[0]:
@@ -375,6 +398,13 @@ class Guards:
                 self.found[function, test] += 1
                 return test, all_took
         return None, all_took
+
+    def line(self, mutant):
+        """The line of a mutant; that before where it has no code of its own, as within an expression of several lines."""
+        file, line = mutant[0], mutant[1]
+        while line and f"{file}:{line}" not in self.all_lines:
+            line -= 1
+        return f"{file}:{line}"
 
 
 def name(m):

@@ -73,6 +73,8 @@ pub enum Event {
         thread: u32,
         before: u64,
         behind: u64,
+        /// Return addresses that stand above the new one, each with where it stands: the next few, if the recorder looks.
+        above: Box<[(u64, u64)]>,
     },
     /// The processor takes an exception (an interrupt, a trap): its handler begins with the thread's
     /// next step. What the step before was to do to control it does when the handler is done.
@@ -258,7 +260,7 @@ pub trait EventSink {
     fn inherit(&mut self, _pid: u64, _ranges: &[(u64, u64)]) {}
     fn signal_delivered(&mut self, _thread: u32, _number: u32) {}
     fn signal_ended(&mut self, _thread: u32) {}
-    fn stack_pointer(&mut self, _thread: u32, _before: u64, _behind: u64) {}
+    fn stack_pointer(&mut self, _thread: u32, _move: (u64, u64), _above: &[(u64, u64)]) {}
     fn exception_entry(&mut self, _: &ExceptionEntry) {}
     fn exception_return(&mut self, _thread: u32, _frame: Option<u64>) {}
     fn allocation(&mut self, _: &Allocation) {}
@@ -319,8 +321,8 @@ impl Event {
             Event::Inherit { pid, ranges } => sink.inherit(*pid, ranges),
             Event::SignalDelivered { thread, number } => sink.signal_delivered(*thread, *number),
             Event::SignalEnded { thread } => sink.signal_ended(*thread),
-            Event::StackPointer { thread, before, behind } => {
-                sink.stack_pointer(*thread, *before, *behind);
+            Event::StackPointer { thread, before, behind, above } => {
+                sink.stack_pointer(*thread, (*before, *behind), above);
             }
             Event::ExceptionEntry(entry) => sink.exception_entry(entry),
             Event::ExceptionReturn { thread, frame } => sink.exception_return(*thread, *frame),

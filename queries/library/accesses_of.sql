@@ -9,6 +9,7 @@ WITH touched AS (
            r.value[a.value_index + 1] AS value, a.block_id, a.step
     FROM block_run r JOIN block_access a USING (block_id)
     WHERE a.space = 'memory' AND r.address[a.memory_index + 1] <= $1 AND r.address[a.memory_index + 1]::HUGEINT + a.size > $1
+      AND NOT EXISTS (SELECT 1 FROM lacks_steps WHERE no)
     ORDER BY seq, a.ordinal LIMIT $2)
 SELECT t.seq, CASE WHEN t.is_write THEN 'write' ELSE 'read' END AS access, printf('0x%x', t.address) AS address, t.size AS bytes,
        printf('0x%x', t.value) AS value, f.name AS function, n.name || ':' || i.line AS line, i.text

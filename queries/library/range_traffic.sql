@@ -8,7 +8,8 @@
 WITH touched AS (
     SELECT r.thread_id, a.is_write, a.size, a.block_id, a.step
     FROM block_run r JOIN block_access a USING (block_id)
-    WHERE a.space = 'memory' AND r.address[a.memory_index + 1] <= $2 AND r.address[a.memory_index + 1]::HUGEINT + a.size > $1)
+    WHERE a.space = 'memory' AND r.address[a.memory_index + 1] <= $2 AND r.address[a.memory_index + 1]::HUGEINT + a.size > $1
+      AND NOT EXISTS (SELECT 1 FROM lacks_steps WHERE no))
 SELECT f.name AS function, t.thread_id AS thread, count(*) FILTER (NOT is_write) AS loads,
        coalesce(sum(t.size) FILTER (NOT is_write), 0) AS load_bytes, count(*) FILTER (is_write) AS stores,
        coalesce(sum(t.size) FILTER (is_write), 0) AS store_bytes

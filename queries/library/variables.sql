@@ -8,7 +8,7 @@ WITH code AS (
     FROM block_access a JOIN block_step s USING (block_id, step) JOIN instruction i USING (instruction_id) WHERE a.space = 'memory'),
 access AS (
     SELECT r.address[c.memory_index + 1] AS address, c.is_write, c.function_id, count(*) AS times
-    FROM block_run r JOIN code c USING (block_id) GROUP BY ALL),
+    FROM block_run r JOIN code c USING (block_id) WHERE NOT EXISTS (SELECT 1 FROM lacks_steps WHERE no) GROUP BY ALL),
 touched AS (
     SELECT v.variable_id, a.is_write, a.function_id, a.times
     FROM access a ASOF JOIN (SELECT variable_id, address, size FROM variable WHERE size > 0) v ON a.address >= v.address

@@ -46,6 +46,8 @@ extern SysRes VG_(do_syscall)(UWord number, RegWord a1, RegWord a2, RegWord a3, 
 #define BUFFER (1 << 20)
 /* More than one block can fill. */
 #define SLACK (1 << 16)
+/* Return addresses that are told of a stack on which a thread goes on. */
+#define RETURNS_ABOVE 6
 
 static UChar buffer[BUFFER + SLACK];
 /* Next free byte; the place in the buffer of the block that began last, and which one it is. */
@@ -78,7 +80,7 @@ static void sums_inherit(Bool begins);
 static void sums_asked(void);
 static void sums_exec(void);
 static void sums_marked(ThreadId tid);
-static void sums_stack_moved(Addr before, Addr behind);
+static void sums_stack_moved(Addr before, Addr behind, const ULong *above, UInt numbers);
 static void sums_first_stack(Addr stack);
 static Bool in_areas(Addr a);
 
@@ -225,11 +227,42 @@ static void watch_stack(Making *m, const IRStmt *s)
     m->stack_before = assign(m, m->word, IRExpr_Get(m->stack_at, m->word));
 }
 
+/* Words above the stack pointer among which return addresses are looked for. */
+#define LOOKED_AT 256
+
+/* Whether a call may stand before an address (x86-64: `call` with a distance, or by a register or memory). */
+static Bool follows_call(Addr a)
+{
+    const NSegment *s = VG_(am_find_nsegment)(a);
+    if (!s || !s->hasX || !s->hasR || a - s->start < 7) return False;
+    const UChar *code = (const UChar *)a;
+    Bool is_call = code[-5] == 0xe8;
+    for (Int n = 2; n <= 7; n++) is_call |= code[-n] == 0xff && (code[1 - n] & 0x38) == 0x10;
+    return is_call;
+}
+
+/* The return addresses that stand next above a stack pointer, each with where: gives how many numbers these are. */
+static UInt returns_above(Addr pointer, ULong *out)
+{
+    const NSegment *s = VG_(am_find_nsegment)(pointer);
+    UInt n = 0;
+    if (!s || !s->hasR || pointer % sizeof(Addr)) return 0;
+    for (UInt i = 0; i < LOOKED_AT && n < 2 * RETURNS_ABOVE && pointer + (i + 1) * sizeof(Addr) - 1 <= s->end; i++) {
+        Addr at = pointer + i * sizeof(Addr), to = *(const Addr *)at;
+        if (!follows_call(to)) continue;
+        out[n++] = at;
+        out[n++] = to;
+    }
+    return n;
+}
+
 /* Frames are no longer where they were; what a function has aligned is nothing new. */
 static VG_REGPARM(2) void stack_moved(UWord before, UWord behind)
 {
-    sums_stack_moved(before, behind);
-    EVENT(ADDFG_STACK_POINTER, before, behind);
+    ULong numbers[2 + 2 * RETURNS_ABOVE] = { before, behind };
+    UInt n = returns_above(behind, numbers + 2);
+    sums_stack_moved(before, behind, numbers + 2, n);
+    event(ADDFG_STACK_POINTER, 2 + n, numbers, NULL);
 }
 
 #define ALIGNED 256

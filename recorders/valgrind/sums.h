@@ -63,16 +63,30 @@ static void sums_runs(ThreadId tid)
     if (T.jumped) T.jumped = steps_done;
 }
 
-static void release_elsewhere(Addr pointer)
+static void release_elsewhere(Addr pointer, UInt function, Addr address, Addr slot, UInt own)
 {
-    ThreadId now = sums_running;
-    for (ThreadId tid = 1; tid < sums_thread_room && stack_of(pointer) < 0; tid++) {
+    ThreadId now = sums_running, found = 0;
+    UInt at, least = own;
+    if (stack_of(pointer) >= 0) return;
+    Int waits = copied_stack(function, address, slot, own + 1, &at);
+    if (waits >= 0) least = copied_there(waiting[waits]->frames, waiting[waits]->depth, waiting[waits]->left, waiting[waits]->base, function, address, slot, &at);
+    for (ThreadId tid = 1; tid < sums_thread_room; tid++) {
         const __typeof__(T) *other = sums_thread[tid];
-        if (!other || tid == now || !other->away || pointer < other->away) continue;
-        sums_runs(tid);
-        releases(pointer);
-        sums_runs(now);
+        if (!other || tid == now || !other->away) continue;
+        Addr base = base_of(other->frames, other->depth, other->base, other->away);
+        if (pointer >= other->away && pointer <= base) {
+            found = tid;
+            break;
+        }
+        UInt fits = copied_there(other->frames, other->depth, other->away, base, function, address, slot, &at);
+        if (fits <= least) continue;
+        least = fits;
+        found = tid;
     }
+    if (!found) return;
+    sums_runs(found);
+    releases();
+    sums_runs(now);
 }
 
 static ThreadId sums_runs_serial(UInt serial)

@@ -658,7 +658,9 @@ static Bool goes_to_stack(const Segment *s, Addr address, const Code *before)
     Bool stays = before && (frame_of_return(address, slot) >= 0 || frame_of_resumed(address) >= 0);
     Bool there = T.depth && T.frames[T.depth - 1].function == s->function;
     Bool inside = s->entry && s->entry != address && T.depth && !there;
-    if (!stays && stack_of(pointer) < 0) release_elsewhere(pointer);
+    Addr called = before ? pointer : pointer - sizeof(Addr);
+    UInt none, stands = copied_there(T.frames, T.depth, T.away ? T.away : from, base_of_stack(from), s->function, address, called, &none);
+    if (!stays) release_elsewhere(pointer, s->function, address, called, stands);
     Int back = !stays && inside && *live_of(s->function) ? frame_gone_back_to(s->function, slot) : -1;
     if (back >= 0) {
         UInt at;
@@ -666,8 +668,11 @@ static Bool goes_to_stack(const Segment *s, Addr address, const Code *before)
         const Waiting *w = waits >= 0 ? waiting[waits] : NULL;
         Bool is_entry = s->entry == address, goes = w && goes_on_in(w->frames, w->depth, s->function, is_entry, returns, pointer, &at) != NOWHERE;
         Bool is_there = goes_on_in(T.frames, T.depth, s->function, is_entry, returns, pointer, &at) != NOWHERE;
-        if (!is_there && !is_own && !goes && relocate(T.away ? T.away : from, base_of_stack(from), back, pointer) && w) end_waiting(waits);
-        stays = is_there || !goes;
+        Bool is_elsewhere = !is_there && !is_own && !goes;
+        UInt own = stands_there(T.frames, T.depth, back, called);
+        Bool copied = is_elsewhere && copied_stack(s->function, address, called, own + 1, &at) >= 0;
+        if (is_elsewhere && !copied && relocate(T.away ? T.away : from, base_of_stack(from), back, called) && w) end_waiting(waits);
+        stays = is_there || (!goes && !copied);
     } else if (!stays) {
         Addr popped = T.depth ? T.frames[T.depth - 1].slot : 0;
         stays = popped && pointer >= from && pointer <= popped + POPPED;
@@ -679,7 +684,7 @@ static Bool goes_to_stack(const Segment *s, Addr address, const Code *before)
         if (is_own) T.away = 0;
         return False;
     }
-    go_to_stack(s->function, s->entry == address, from, pointer, returns);
+    go_to_stack(s->function, s->entry == address, from, pointer, address, before != NULL);
     return True;
 }
 

@@ -237,6 +237,9 @@ static struct {
     /* The stack pointer has moved from here to there (sums_stacks.h). */
     Bool moved;
     Addr moved_before, moved_behind;
+    /* Return addresses that stand above it, each behind where it stands; how many numbers these are. */
+    Addr returns_above[2 * RETURNS_ABOVE];
+    UInt above;
     /* Of the stack that runs: its highest address (0: it is the thread's own), and its stack pointer while what it called
      * runs elsewhere (0: it does not). */
     Addr base, away;

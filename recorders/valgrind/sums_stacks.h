@@ -26,13 +26,18 @@ static UInt waiting_count, waiting_room;
 /* How many there have been. */
 static ULong waits_so_far;
 
-/* The stack pointer has moved. */
-static void sums_stack_moved(Addr before, Addr behind)
+/* The stack pointer has moved. `above`: return addresses that stand above it, each behind where it stands. */
+static void sums_stack_moved(Addr before, Addr behind, const ULong *above, UInt numbers)
 {
     if (!summing) return;
     if (!T.moved) T.moved_before = folded(before);
     T.moved_behind = folded(behind);
     T.moved = True;
+    T.above = numbers;
+    for (UInt i = 0; i < numbers; i += 2) {
+        T.returns_above[i] = folded(above[i]);
+        T.returns_above[i + 1] = above[i + 1];
+    }
     /* What control does is to be found out. */
     T.arrived = 0;
 }
@@ -142,13 +147,15 @@ static Int stack_of(Addr address)
 }
 
 /* The highest address of the stack that runs, as far as is known. */
-static Addr base_of_stack(Addr pointer)
+static Addr base_of(const Frame *f, UInt depth, Addr base, Addr pointer)
 {
     UInt d = 0;
-    if (T.base) return T.base;
-    while (d < T.depth && !T.frames[d].slot) d++;
-    return (d < T.depth ? T.frames[d].slot : pointer) + FIRST_FRAME;
+    if (base) return base;
+    while (d < depth && !f[d].slot) d++;
+    return (d < depth ? f[d].slot : pointer) + FIRST_FRAME;
 }
+
+static Addr base_of_stack(Addr pointer) { return base_of(T.frames, T.depth, T.base, pointer); }
 
 /* A return took its address from a slot. `base`: the highest address of the stack, if the thread is away from it. `ends`: a
  * call; if it ends none, the stack has begun in the midst of its calls. */
@@ -158,15 +165,21 @@ static void returns_from(Addr slot, Addr base, Bool ends)
     if (!ends && !T.away && T.base && slot > T.base) T.base = slot;
 }
 
-/* A stack was copied elsewhere, and goes on there in the instance at a depth: all that lay there is as far away from where it
- * was as the stack pointer. */
-static Bool relocate(Addr low, Addr base, Int depth, Addr pointer)
+/* A stack was copied elsewhere, and goes on there in the instance at a depth, where the slot of what that had called would be:
+ * all that lay there is as far from where it was. Gives how far; 0: it is not known. */
+static Addr shifted(Frame *f, UInt depth_of_all, Addr low, Addr base, UInt depth, Addr slot)
 {
-    Addr called = depth + 1 < (Int)T.depth ? T.frames[depth + 1].slot : 0;
-    if (!called) return False;
-    Addr by = pointer - (called + sizeof(Addr));
-    for (UInt d = 0; d < T.depth; d++)
-        if (T.frames[d].slot >= low && T.frames[d].slot <= base) T.frames[d].slot += by;
+    Addr called = depth + 1 < depth_of_all ? f[depth + 1].slot : 0, by = called ? slot - called : 0;
+    for (UInt d = 0; by && d < depth_of_all; d++)
+        if (f[d].slot >= low && f[d].slot <= base) f[d].slot += by;
+    return by;
+}
+
+/* That of the stack that runs. */
+static Bool relocate(Addr low, Addr base, Int depth, Addr slot)
+{
+    Addr by = shifted(T.frames, T.depth, low, base, depth, slot);
+    if (!by) return False;
     T.base = base + by;
     T.away = 0;
     return True;
@@ -203,6 +216,50 @@ static GoesOn goes_on_in(const Frame *f, UInt depth, UInt function, Bool is_entr
         return IS_THERE;
     }
     return NOWHERE;
+}
+
+/* How many of the return addresses that stand on the stack, on which a call of the instance at a depth would have this slot, are
+ * of these calls. */
+static UInt stands_there(const Frame *f, UInt depth_of_all, UInt depth, Addr slot)
+{
+    UInt fits = 0;
+    if (depth + 1 >= depth_of_all || !f[depth + 1].slot) return 0;
+    Addr by = slot - f[depth + 1].slot;
+    for (UInt d = 0; d <= depth; d++) {
+        Bool stands = False;
+        for (UInt i = 0; i < T.above; i += 2)
+            stands |= f[d].slot && f[d].slot + by == T.returns_above[i] && f[d].returns == T.returns_above[i + 1];
+        fits += stands;
+    }
+    return fits;
+}
+
+/* The same of the calls that lie on a stack from `left` to `base`, whose innermost one returns to an address in a function; 0: it
+ * does not. `depth`: of the instance that goes on. */
+static UInt copied_there(const Frame *f, UInt depth_of_all, Addr left, Addr base, UInt function, Addr address, Addr slot, UInt *depth)
+{
+    UInt d = depth_of_all;
+    while (d > 0 && !(f[d - 1].slot >= left && f[d - 1].slot <= base)) d--;
+    if (d < 2 || f[d - 1].returns != address || f[d - 2].function != function) return 0;
+    *depth = d - 2;
+    return stands_there(f, depth_of_all, d - 2, slot);
+}
+
+/* The one that was copied while it waited to where control goes on, in a function at an address, where a call would have this
+ * slot: on it most of what stands there was found, of equals the one that has waited longest. -1: none. `depth`: of the instance
+ * that goes on. `most`: how much has to be found at least. */
+static Int copied_stack(UInt function, Addr address, Addr slot, UInt most, UInt *depth)
+{
+    Int found = -1;
+    for (UInt i = 0; i < waiting_count; i++) {
+        const Waiting *w = waiting[i];
+        UInt at = 0, fits = copied_there(w->frames, w->depth, w->left, w->base, function, address, slot, &at);
+        if (fits < most || (found >= 0 && fits == most && waiting[found]->number < w->number)) continue;
+        found = i;
+        most = fits;
+        *depth = at;
+    }
+    return found;
 }
 
 static void end_down_to(Int depth)
@@ -254,12 +311,11 @@ static void end_waiting(Int at)
     free_waiting(w);
 }
 
-/* The running thread has left the stack with an address by a call on another one, which goes on: that stack waits. */
-static void releases(Addr pointer)
+/* The running thread has left a stack by a call on another one, which goes on: that stack waits. */
+static void releases(void)
 {
     Addr base = base_of_stack(T.away);
     UInt count = 0;
-    if (!T.away || pointer < T.away || pointer > base) return;
     while (count < T.depth && (!T.frames[count].slot || (T.frames[count].slot >= T.away && T.frames[count].slot <= base))) count++;
     if (count == T.depth) return;
     Waiting *outer = VG_(calloc)("addfg.waiting", 1, sizeof *outer);
@@ -280,21 +336,32 @@ static void releases(Addr pointer)
     add_waiting(outer);
 }
 
-/* The same of another thread. */
-static void release_elsewhere(Addr pointer);
+/* The same of another thread whose stack has an address, or was copied there since: where control goes on in a function at an
+ * address, where a call would have this slot. `own`: how much stands there of the stack that runs. */
+static void release_elsewhere(Addr pointer, UInt function, Addr address, Addr slot, UInt own);
 
-/* Control goes on on another stack, in a function. `returns`: where a return went to; 0: it is a jump. */
-static void go_to_stack(UInt function, Bool is_entry, Addr before, Addr pointer, Addr returns)
+/* Control goes on on another stack, in a function, at an address. `returned`: by a return. */
+static void go_to_stack(UInt function, Bool is_entry, Addr before, Addr pointer, Addr address, Bool returned)
 {
     Int found = stack_of(pointer);
     Waiting *w;
     GoesOn goes = NOWHERE;
     UInt at = 0;
-    Addr base = pointer, away = 0;
+    Addr base = pointer, away = 0, returns = returned ? address : 0;
+    if (found >= 0) goes = goes_on_in(waiting[found]->frames, waiting[found]->depth, function, is_entry, returns, pointer, &at);
+    Addr slot = returned ? pointer : pointer - sizeof(Addr);
+    Int copied = goes == NOWHERE && !is_entry ? copied_stack(function, address, slot, 1, &at) : -1;
+    if (copied >= 0) {
+        w = waiting[copied];
+        Addr by = shifted(w->frames, w->depth, w->left, w->base, at, slot);
+        w->base += by;
+        if (!by) copied = -1;
+        else goes = goes_on_in(w->frames, w->depth, function, is_entry, returns, pointer, &at);
+    }
+    if (copied >= 0) found = copied;
     if (found < 0) w = VG_(calloc)("addfg.waiting", 1, sizeof *w);
     else {
         w = take_waiting(found);
-        goes = goes_on_in(w->frames, w->depth, function, is_entry, returns, pointer, &at);
         Addr highest = 0;
         for (UInt d = 0; d < w->depth; d++)
             if (w->frames[d].slot > highest) highest = w->frames[d].slot;
@@ -303,7 +370,7 @@ static void go_to_stack(UInt function, Bool is_entry, Addr before, Addr pointer,
             end_calls(w);
         } else {
             base = w->base;
-            if (pointer < w->left || pointer > w->base) away = w->left;
+            if (copied < 0 && (pointer < w->left || pointer > w->base)) away = w->left;
         }
     }
     w->left = T.away ? T.away : before;

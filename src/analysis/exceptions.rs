@@ -8,15 +8,13 @@ use super::call_end::CallEnd;
 use super::data::{Data, Thread};
 use super::levels::{Fit, Handler, Interrupted, Kept, Levels, Task};
 use super::operations::Machine;
-use super::origin::Packed;
+use super::origin::{Packed, Sources};
 use super::shadow::{Cell, KERNEL_WRITE, Registers, WORD};
-use super::stack::{Arrival, Ending, Stack};
+use super::stack::{Arrival, Ending, Frame, Point, Stack};
 use super::transfer::{Back, Previous, unwinds_to};
-use crate::event::{ExceptionEntry, RegSpan};
+use crate::event::{ExceptionEntry, Keeps, RegSpan};
+use crate::id::FunctionId;
 use crate::isa::FlowKind;
-
-/// What the processor stores in a frame.
-const FRAME: &str = "<exception frame>";
 
 impl<O: Output> Data<O> {
     /// What registers hold, a word of the frame each.
@@ -40,7 +38,7 @@ impl<O: Output> Data<O> {
     /// The processor's last write is of these bytes.
     fn give_word(&mut self, registers: &mut Registers, word: RegSpan) {
         let write = KERNEL_WRITE | self.kernel_writes;
-        let source = Packed::named(self.sources.number(Some(FRAME)));
+        let source = Packed::named(Sources::OF_FRAMES);
         registers.write(word, Cell { write, call: source, actor: Cell::SLOT, ..Cell::EMPTY });
     }
 
@@ -73,7 +71,7 @@ impl<O: Output> Data<O> {
     fn load_stored(&mut self, registers: &mut Registers, kept: &Kept, frame: Option<u64>) -> bool {
         let Some(frame) = frame else { return false };
         let Kept { word, span, .. } = kept;
-        let source = Packed::named(self.sources.number(Some(FRAME)));
+        let source = Packed::named(Sources::OF_FRAMES);
         let at = frame.wrapping_add(WORD * word).wrapping_add(span.offset as u64 % WORD);
         let stored = self.memory.byte(at);
         if !stored.is_written() || stored.call == source {
@@ -111,12 +109,22 @@ impl<O: Output> Data<O> {
 impl<O: Output> Machine<O> {
     /// An exception is taken, for which the processor keeps these registers.
     /// `link`: the register that it gives the handler the way back in.
+    /// `there`: the function of what it interrupts, if that is known.
     pub fn enter(
         &mut self,
         entry: &ExceptionEntry,
         spans: &[(u64, RegSpan)],
         link: Option<RegSpan>,
+        (there, at): (Option<FunctionId>, Point),
     ) {
+        // Only a processor that keeps a frame goes from one handler to the next: elsewhere a handler has gone back,
+        // maybe to another task, which is what this one interrupts.
+        let chains = matches!(entry.keeps, Keeps::Frame | Keeps::LongFrame);
+        if let Some(resume) = entry.resume.filter(|_| !chains)
+            && self.threads[entry.thread as usize].levels.is_changed()
+        {
+            self.change_level(entry.thread as usize, (resume, there), at);
+        }
         let thread = &mut self.threads[entry.thread as usize];
         self.data.settle(thread);
         // The next one where another has ended: what it kept is kept, the handler's are in the registers.
@@ -145,7 +153,12 @@ impl<O: Output> Machine<O> {
     /// Exceptions have ended before the step of a thread at `address`: their handlers do, and what
     /// goes on is what they interrupted, or another task.
     #[cold]
-    pub fn change_level(&mut self, t: usize, address: u64, here: Arrival) {
+    pub fn change_level(
+        &mut self,
+        t: usize,
+        (address, function): (u64, Option<FunctionId>),
+        at: Point,
+    ) {
         let thread = &mut self.threads[t];
         self.data.settle(thread);
         thread.registers.forget_noted();
@@ -155,13 +168,12 @@ impl<O: Output> Machine<O> {
             interrupted.settle(registers, self.data.switches.next_number());
             self.data.put_back(registers, &interrupted.kept, interrupted.frame);
         }
-        let same = resumed
-            .as_ref()
-            .is_none_or(|i| levels.goes_on(i, frame, (address, here.function), calls));
+        let same =
+            resumed.as_ref().is_none_or(|i| levels.goes_on(i, frame, (address, function), calls));
         self.data.switches.leaves = !same;
         let mut ender = CallEnd { data: &mut self.data, registers, contexts };
         if let Some(depth) = levels.ended.take().filter(|&d| d < calls.frames().len()) {
-            calls.end(depth, Ending::Return, here.at, &mut ender);
+            calls.end(depth, Ending::Return, at, &mut ender);
         }
         self.data.switches.leaves = false;
         let Some(interrupted) = resumed else { return };
@@ -170,7 +182,7 @@ impl<O: Output> Machine<O> {
             return;
         }
         if !same {
-            match self.switch(t, &interrupted, frame, address, here) {
+            match self.switch(t, &interrupted, frame, (address, function), at) {
                 true => self.try_again(t, address),
                 false => self.threads[t].previous = None,
             }
@@ -234,8 +246,8 @@ impl<O: Output> Machine<O> {
         t: usize,
         interrupted: &Interrupted,
         frame: Option<u64>,
-        address: u64,
-        here: Arrival,
+        there: (u64, Option<FunctionId>),
+        at: Point,
     ) -> bool {
         let thread = &mut self.threads[t];
         let Thread { calls, registers, contexts, levels, previous, .. } = thread;
@@ -248,13 +260,13 @@ impl<O: Output> Machine<O> {
         let found = found.or_else(|| levels.waiting.iter().position(by_registers)).or_else(|| {
             let told = |task: &Task| known || frame.is_some() && task.interrupted.frame.is_some();
             let waiting = levels.waiting.iter_mut().enumerate().filter(|(_, task)| !told(task));
-            let fits = waiting.map(|(i, task)| (task.fits((address, here.function)), i));
+            let fits = waiting.map(|(i, task)| (task.fits(there), i));
             // Of equals the one that has waited longest.
             fits.rev().max_by_key(|(fit, _)| *fit).filter(|(fit, _)| *fit > Fit::No).map(|(_, i)| i)
         });
         // A handler may have made the function that it interrupted go on elsewhere.
-        if found.is_none() && !known && calls.top().is_some_and(|top| top.function == here.function)
-        {
+        let is_there = |top: &Frame<_, _>| there.1 == Some(top.function);
+        if found.is_none() && !known && calls.top().is_some_and(is_there) {
             return false;
         }
         calls.park(&mut CallEnd { data: &mut self.data, registers, contexts });
@@ -280,7 +292,7 @@ impl<O: Output> Machine<O> {
         let before = std::mem::replace(&mut task.interrupted, interrupted.clone());
         levels.taken_for = found.map(|_| before);
         levels.waiting.push(task);
-        calls.unpark(here.at, &mut CallEnd { data: &mut self.data, registers, contexts });
+        calls.unpark(at, &mut CallEnd { data: &mut self.data, registers, contexts });
         true
     }
 }

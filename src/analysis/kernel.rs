@@ -9,7 +9,7 @@ use super::shadow::{AccessId, Cell, KERNEL_WRITE};
 use super::sums::Mark;
 use super::{Flow, Output};
 use crate::event::{ImageMap, KernelAccess};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// On which side of the first stack pointer a byte lies.
 fn side(place: PlaceCode, address: u64, first_sp: u64) -> StackSide {
@@ -21,7 +21,7 @@ struct Taking {
     sink: Packed,
     all: FxHashMap<(Packed, PlaceCode), Taken>,
     /// Versions that it has been fed by.
-    fed_by: Vec<(AccessId, PlaceCode, StackSide)>,
+    fed_by: FxHashSet<(AccessId, PlaceCode, StackSide)>,
 }
 
 impl Taking {
@@ -42,10 +42,7 @@ impl Taking {
             (0, true) => (0, PlaceCode::REGISTER, side),
             _ => (write, PlaceCode::REGISTER, StackSide::Below),
         };
-        if self.fed_by.last() != Some(&version) && !self.fed_by.contains(&version) {
-            self.fed_by.push(version);
-            entry.transfers += 1;
-        }
+        entry.transfers += u64::from(self.fed_by.insert(version));
     }
 }
 
@@ -199,7 +196,7 @@ impl<O: Output> Data<O> {
 
     /// Every system call reads as an instance of its own: all that it takes is unique.
     fn kernel_read(&mut self, access: &KernelAccess, sink: Packed) {
-        let mut taken = Taking { sink, all: FxHashMap::default(), fed_by: Vec::new() };
+        let mut taken = Taking { sink, all: FxHashMap::default(), fed_by: FxHashSet::default() };
         // No range goes beyond the last address.
         let (mut address, mut left) = (access.address, access.bytes);
         left = left.min((u64::MAX - address).saturating_add(1));

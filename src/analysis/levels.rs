@@ -64,7 +64,7 @@ pub struct Task {
 
 impl Task {
     /// Whether it may go on there.
-    pub fn fits(&mut self, there: (u64, FunctionId)) -> Fit {
+    pub fn fits(&mut self, there: (u64, Option<FunctionId>)) -> Fit {
         self.interrupted.goes_on(there, usize::MAX, &mut self.calls)
     }
 }
@@ -173,7 +173,7 @@ impl Levels {
         &mut self,
         interrupted: &Interrupted,
         frame: Option<u64>,
-        there: (u64, FunctionId),
+        there: (u64, Option<FunctionId>),
         calls: &mut Calls,
     ) -> bool {
         if let (Some(taken), Some(stored)) = (frame, interrupted.frame) {
@@ -240,10 +240,10 @@ impl Interrupted {
         }
     }
 
-    /// Whether it may go on there, in a function. `depth`: of the handler, if it is among the calls.
+    /// Whether it may go on there, in a function if that is known. `depth`: of the handler, if it is among the calls.
     pub fn goes_on(
         &self,
-        (there, function): (u64, FunctionId),
+        (there, function): (u64, Option<FunctionId>),
         depth: usize,
         calls: &mut Calls,
     ) -> Fit {
@@ -266,8 +266,10 @@ impl Interrupted {
                 let frames = &calls.frames()[..depth.min(calls.frames().len())];
                 let unknown = Previous { slot: None, ..previous };
                 let possible = calls.frames().len() < 2
-                    || unknown.returns_into_caller(function, frames)
-                    || unwinds_to(&unknown, function, frames).is_some();
+                    || function.is_none_or(|function| {
+                        unknown.returns_into_caller(function, frames)
+                            || unwinds_to(&unknown, function, frames).is_some()
+                    });
                 exact(calls.newest(Back::Return(there), |_| true).is_some()).max(if possible {
                     Fit::Possible
                 } else {
@@ -310,7 +312,7 @@ mod tests {
         let fit = |kind, resume, there| {
             let interrupted =
                 Interrupted { previous: Some(previous(kind)), resume, ..Interrupted::default() };
-            let there = (there, FunctionId::FIRST);
+            let there = (there, Some(FunctionId::FIRST));
             interrupted.goes_on(there, usize::MAX, &mut Calls::new(crate::id::ThreadId::FIRST))
         };
         for (resume, there, expected) in [
@@ -338,7 +340,7 @@ mod tests {
         let nothing = Interrupted::default();
         assert_eq!(
             nothing.goes_on(
-                (0x100, FunctionId::FIRST),
+                (0x100, Some(FunctionId::FIRST)),
                 usize::MAX,
                 &mut Calls::new(crate::id::ThreadId::FIRST)
             ),

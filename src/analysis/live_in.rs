@@ -8,6 +8,8 @@ use rustc_hash::FxHashMap;
 
 /// Words of a page in groups of 64.
 const GROUPS: usize = (PAGE / WORD) as usize / 64;
+/// Bytes of a frame of registers that a processor keeps at exceptions, at most.
+const FRAME: u64 = 256;
 /// Bytes from which on a range stands for all memory.
 const LONG: u64 = 1 << 26;
 
@@ -57,8 +59,17 @@ impl LiveIn {
             Event::MemoryMove { from, bytes, .. } | Event::MemoryCopy { from, bytes, .. } => {
                 self.read(*from, *bytes);
             }
+            Event::ExceptionEntry(entry) => self.frame(entry.frame),
+            Event::ExceptionReturn { frame, .. } => self.frame(*frame),
             Event::Fork { .. } => self.all = true,
             _ => {}
+        }
+    }
+
+    /// The processor may take registers from a frame: a task begins with what somebody stored there.
+    fn frame(&mut self, address: Option<u64>) {
+        if let Some(address) = address {
+            self.read(address, FRAME);
         }
     }
 

@@ -53,7 +53,7 @@ pub mod saves;
 pub mod segment;
 pub mod shadow;
 pub mod stack;
-mod stacks;
+pub mod stacks;
 pub mod state;
 pub mod stubs;
 pub mod summary;

@@ -6,11 +6,13 @@ use super::Output;
 use super::call_end::CallEnd;
 use super::data::{Data, Thread};
 use super::operations::Machine;
+use super::recorded_range::RecordedRange;
 use super::shadow::Registers;
 use super::stack::{Arrival, CallKind, Ending, Frame, Point, Stack, Transfer};
-use super::stacks::{Running, Waiting, goes_on, highest_elsewhere, relocate};
+use super::stacks::{Copied, Running, Waiting, goes_on, highest_elsewhere, relocate};
 use super::transfer::{End, classify};
 use crate::isa::FlowKind;
+use std::cmp::Reverse;
 
 /// So much more than its slot may be popped with a frame: arguments, and what was aligned.
 const POPPED: u64 = 256;
@@ -52,9 +54,12 @@ impl<O: Output> Machine<O> {
             return classified;
         }
         running.moved = None;
+        let above = std::mem::take(&mut running.above);
         let slot = last.slot.filter(|_| last.last.kind == FlowKind::Return);
         let pointer = slot.unwrap_or(behind);
         let own = (running.away.unwrap_or(before), running.base(calls, before));
+        let called = if slot.is_some() { pointer } else { pointer.wrapping_sub(popped) };
+        let to = Copied { there, slot: called, above: &above };
         let is_own = (own.0..=own.1).contains(&pointer);
         if is_call {
             // What is called runs on another stack, and comes back.
@@ -62,7 +67,8 @@ impl<O: Output> Machine<O> {
             return classified;
         }
         if !matches!(classified, Transfer::Return { .. }) {
-            self.release(t, pointer);
+            let stands = to.of(calls, own).map_or(0, |(fits, _)| fits);
+            self.release(t, pointer, (to, stands));
         }
         let Thread { calls, running, .. } = &mut self.threads[t];
         let waiting = self.waits.of(pointer);
@@ -77,16 +83,18 @@ impl<O: Output> Machine<O> {
                 let waits = at.is_some_and(|of| {
                     goes_on(&mut of.calls, &last, there, entry, pointer).is_some()
                 });
-                if !is_there
-                    && !is_own
-                    && !waits
-                    && let Some(by) = relocate(calls, own, depth, pointer.wrapping_sub(popped))
+                let is_elsewhere = !is_there && !is_own && !waits;
+                let found = self.waits.copied(to).filter(|_| is_elsewhere);
+                let copied = found.is_some_and(|(fits, ..)| fits > to.fits(calls, depth));
+                if is_elsewhere
+                    && !copied
+                    && let Some(by) = relocate(calls, own, depth, to.slot)
                 {
                     running.base = Some(own.1.wrapping_add(by));
                     running.away = None;
                     over = waiting.and_then(|(left, _)| self.waits.remove(left));
                 }
-                is_there || !waits
+                is_there || !waits && !copied
             }
             _ => {
                 let frames = calls.frames();
@@ -106,40 +114,61 @@ impl<O: Output> Machine<O> {
             }
             return classified;
         }
-        self.go_to(t, (address, here), (before, pointer), entry)
+        self.go_to(t, (here, to), (before, pointer), entry)
     }
 
-    /// Another thread may have left the stack with an address by a call on another one, which goes on there: that stack waits.
-    fn release(&mut self, t: usize, pointer: u64) {
+    /// Another thread may have left the stack with an address, or one that was copied there since, by a call on another one, which
+    /// goes on there: that stack waits. `own`: how much stands there of the stack that runs.
+    fn release(&mut self, t: usize, pointer: u64, (to, own): (Copied, usize)) {
         if self.waits.of(pointer).is_some() {
             return;
         }
+        let is_left = |thread: &&mut Thread| thread.running.away.is_some();
         let others = self.threads.iter_mut().enumerate().filter(|(other, _)| *other != t);
-        for (_, Thread { calls, contexts, running, .. }) in others {
-            let Some(away) = running.away else { continue };
-            let base = running.base(calls, away);
-            if !(away..=base).contains(&pointer) {
-                continue;
-            }
-            let elsewhere = |frame: &Frame<End, _>| {
-                frame.token.frame_top().is_some_and(|slot| !(away..=base).contains(&slot))
-            };
-            let Some(count) = calls.frames().iter().position(elsewhere) else { continue };
-            let inner = contexts.split_off(count.min(contexts.len()));
-            let contexts = std::mem::replace(contexts, inner);
-            let calls = calls.take_outermost(count);
-            (running.base, running.away) = (None, None);
-            let of = Waiting { calls, contexts, base, elsewhere: None, number: 0 };
-            self.waits.insert(away, of);
-            return;
-        }
+        let mut others: Vec<&mut Thread> =
+            others.map(|(_, thread)| thread).filter(is_left).collect();
+        let range = |thread: &Thread| {
+            let away = thread.running.away.unwrap_or(0);
+            (away, thread.running.base(&thread.calls, away))
+        };
+        let holds = |thread: &&mut Thread| {
+            let (away, base) = range(thread);
+            (away..=base).contains(&pointer)
+        };
+        let copied = || {
+            let least = self.waits.copied(to).map_or(own, |(fits, ..)| fits.max(own));
+            let fits = |thread: &Thread| to.of(&thread.calls, range(thread)).map_or(0, |of| of.0);
+            let all = others.iter().enumerate().map(|(i, thread)| (fits(thread), Reverse(i)));
+            all.max().filter(|(fits, _)| *fits > least).map(|(_, Reverse(i))| i)
+        };
+        let Some(found) = others.iter().position(holds).or_else(copied) else { return };
+        let (away, base) = range(others[found]);
+        let Thread { calls, contexts, running, .. } = &mut *others[found];
+        let elsewhere = |frame: &Frame<End, _>| {
+            frame.token.frame_top().is_some_and(|slot| !(away..=base).contains(&slot))
+        };
+        let Some(count) = calls.frames().iter().position(elsewhere) else { return };
+        let inner = contexts.split_off(count.min(contexts.len()));
+        let contexts = std::mem::replace(contexts, inner);
+        let calls = calls.take_outermost(count);
+        (running.base, running.away) = (None, None);
+        let of = Waiting { calls, contexts, base, elsewhere: None, number: 0 };
+        self.waits.insert(away, of);
+        self.note_kept_of_waiting();
+    }
+
+    /// Stacks wait, or go on: whether something is kept of those that wait.
+    pub fn note_kept_of_waiting(&mut self) {
+        let waits = &self.waits.all;
+        let is_inside = |of: &Waiting, kept: &RecordedRange| kept.is_inside(|f| of.calls.live(f));
+        self.data.kept.note_waiting(|kept| waits.values().any(|of| is_inside(of, kept)));
     }
 
     /// Control goes on on another stack: what it does there.
     fn go_to(
         &mut self,
         t: usize,
-        (address, here): (u64, Arrival),
+        (here, to): (Arrival, Copied),
         (before, pointer): (u64, u64),
         entry: Option<u64>,
     ) -> Transfer<End> {
@@ -152,13 +181,25 @@ impl<O: Output> Machine<O> {
             last.called = false;
             *last
         });
-        let found = waits.of(pointer);
+        let there @ (address, _) = to.there;
+        let goes_in = |of: Option<&mut Waiting>| {
+            let (of, last) = of.zip(last)?;
+            goes_on(&mut of.calls, &last, there, entry, pointer)
+        };
+        let mut found = waits.of(pointer);
+        let mut goes = found.and_then(|(left, _)| goes_in(waits.all.get_mut(&left)));
+        if goes.is_none()
+            && entry != Some(address)
+            && let Some((_, left, depth)) = waits.copied(to)
+            && let Some(of) = waits.all.get_mut(&left)
+            && let Some(by) = relocate(&mut of.calls, (left, of.base), depth, to.slot)
+            && by != 0
+        {
+            of.base = of.base.wrapping_add(by);
+            goes = goes_in(Some(of));
+            found = Some((left, false));
+        }
         let mut next = found.and_then(|(left, _)| waits.remove(left));
-        let there = (address, here.function);
-        let goes = next
-            .as_mut()
-            .zip(last)
-            .and_then(|(of, last)| goes_on(&mut of.calls, &last, there, entry, pointer));
         // All there is popped, and a function begins: another one has its memory now.
         let is_over = |of: &Waiting| {
             let tops = of.calls.frames().iter().filter_map(|frame| frame.token.frame_top());
@@ -206,6 +247,7 @@ impl<O: Output> Machine<O> {
             depth if over > 0 => calls.end(depth, Ending::Unwound, here.at, &mut ender),
             _ => calls.unpark(here.at, &mut ender),
         }
+        self.note_kept_of_waiting();
         goes.unwrap_or(Transfer::None)
     }
 

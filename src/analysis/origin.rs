@@ -38,13 +38,27 @@ pub enum StackSide {
 pub struct SourceId(u32);
 
 /// The names of sources and sinks outside of the program: `<kernel>`, `<read: words.txt>`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Sources {
     names: Vec<Box<str>>,
     index: FxHashMap<Box<str>, SourceId>,
 }
 
+impl Default for Sources {
+    fn default() -> Sources {
+        let mut sources = Sources { names: Vec::new(), index: FxHashMap::default() };
+        // Of all numbers the pass looks for this one: it is the same in the whole run and in a part of it.
+        let number = sources.number(Some(Sources::FRAME));
+        debug_assert_eq!(number, Sources::OF_FRAMES);
+        sources
+    }
+}
+
 impl Sources {
+    /// What the processor stores in a frame at an exception.
+    pub const FRAME: &str = "<exception frame>";
+    /// Its number.
+    pub const OF_FRAMES: SourceId = SourceId(0);
     /// What is not named better.
     pub const KERNEL: &str = "<kernel>";
     /// What a process had when it began, and nothing more is known of.

@@ -20,8 +20,9 @@ use crate::event::{
     BlockDef, EventSink, ExceptionEntry, ImageMap, InsnDef, Keeps, MemShape, NamedRange, RegSpan,
     RunBatch, RunEnd, SystemCall,
 };
-use crate::id::{Seq, ThreadId};
+use crate::id::{FunctionId, Seq, ThreadId};
 use crate::isa::{Decoded, FlowKind};
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// Steps of a trace among which its first stack pointer is looked for.
@@ -69,6 +70,9 @@ pub struct Pass<C, O> {
     /// Sections of mappings that are to be pushed, in their order.
     to_place: VecDeque<Vec<SectionRange>>,
     pub interleaving: Interleaving,
+    /// Functions by address, of the first so many instructions: for those where control went back to and did not run.
+    known: FxHashMap<u64, FunctionId>,
+    known_insns: usize,
     /// By block.
     noted: Vec<Noted>,
     events_noted: u32,
@@ -133,6 +137,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             signals: 0,
             interleaving: Interleaving::default(),
             to_place: VecDeque::new(),
+            known: FxHashMap::default(),
+            known_insns: 0,
             noted: Vec::new(),
             events_noted: 0,
         }
@@ -443,6 +449,15 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.noted.get(block).map_or(0, |noted| noted.runs)
     }
 
+    /// The function of an address, if it has been met.
+    #[cold]
+    fn known_function(&mut self, address: u64) -> Option<FunctionId> {
+        let new = &self.insns[self.known_insns..];
+        self.known.extend(new.iter().map(|insn| (insn.def.address, insn.function)));
+        self.known_insns = self.insns.len();
+        self.known.get(&address).copied()
+    }
+
     /// Makes the threads up to this one.
     #[cold]
     fn add_threads(&mut self, thread: usize) {
@@ -511,7 +526,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let stub = self.code.is_stub(here.function);
         let kind = if stub { CallKind::Stub } else { CallKind::Call };
         if self.machine.threads[t].levels.is_changed() {
-            self.machine.change_level(t, address, here);
+            self.machine.change_level(t, (address, Some(here.function)), here.at);
         } else if self.machine.has_tasks(t) {
             self.machine.correct_task(t, address, here);
         }
@@ -639,6 +654,11 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
         if thread >= self.machine.threads.len() {
             self.add_threads(thread);
         }
+        // Behind a handler that has gone back: most exceptions interrupt what runs.
+        let is_changed = self.machine.threads[thread].levels.is_changed();
+        let resume = entry.resume.filter(|_| is_changed);
+        let there = resume.and_then(|address| self.known_function(address));
+        let at = Point { seq: Seq::new(self.seq), time: None };
         let link = self.processor.link.map(|link| (0, link));
         let spans = match entry.keeps {
             Keeps::None => &[],
@@ -646,7 +666,7 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
             Keeps::Frame => &self.processor.frame[..],
             Keeps::LongFrame => &self.processor.long[..],
         };
-        self.machine.enter(entry, spans, self.processor.link);
+        self.machine.enter(entry, spans, self.processor.link, (there, at));
     }
 
     fn exception_return(&mut self, thread: u32, frame: Option<u64>) {
@@ -655,9 +675,9 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
         }
     }
 
-    fn stack_pointer(&mut self, thread: u32, before: u64, behind: u64) {
+    fn stack_pointer(&mut self, thread: u32, to: (u64, u64), above: &[(u64, u64)]) {
         if let Some(thread) = self.machine.threads.get_mut(thread as usize) {
-            thread.running.moves(before, behind);
+            thread.running.moves(to, above);
         }
     }
 

@@ -21,6 +21,8 @@ struct Followed {
     of_threads: Vec<bool>,
     /// How many were.
     count: usize,
+    /// Something is kept of a stack that waits.
+    waits: bool,
 }
 
 impl Followed {
@@ -32,7 +34,7 @@ impl Followed {
         }
         let before = std::mem::replace(&mut self.of_threads[thread], kept);
         self.count = self.count + usize::from(kept) - usize::from(before);
-        self.count > 0
+        self.count > 0 || self.waits
     }
 }
 
@@ -49,13 +51,21 @@ impl RecordedRange {
         self.inside = Some(Vec::new());
     }
 
-    /// Keeps what runs while such an instance is alive in any thread. Of all else, calls and events only are
+    /// Keeps what runs while such an instance is alive in any thread, or on a stack that waits. Of all else, calls and events only are
     /// followed: what is read later of what was written then has an older writer, or none. `kept`: by thread,
     /// whether one is alive.
     pub fn calls_only_outside(&mut self, kept: Vec<bool>) {
         self.inside.get_or_insert_default();
         let count = kept.iter().filter(|kept| **kept).count();
-        self.followed = Some(Followed { of_threads: kept, count });
+        self.followed = Some(Followed { of_threads: kept, count, waits: false });
+    }
+
+    /// Says whether such an instance is alive on a stack that waits; `kept` is asked where that matters.
+    pub fn note_waiting(&mut self, kept: impl FnOnce(&RecordedRange) -> bool) {
+        if self.followed.is_some() {
+            let waits = kept(self);
+            self.followed.iter_mut().for_each(|followed| followed.waits = waits);
+        }
     }
 
     /// All that runs is followed.

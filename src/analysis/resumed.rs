@@ -14,9 +14,10 @@ use super::state::{SaveState, State, ThreadState};
 use super::wild::wild;
 use super::*;
 use crate::event::{BlockDef, Event, KernelAccess, SystemCall};
-use crate::id::{ActorId, IntervalId, ThreadId};
+use crate::id::{ActorId, CallId, IntervalId, ThreadId};
 use crate::isa::{Decoded, FlowKind, MemOperand};
-use std::collections::BTreeSet;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the runs from `at` on need, and the functions that run there.
 fn look(code: &Code, run: &Run, defs: &[BlockDef], at: usize) -> (LiveIn, Vec<FunctionId>) {
@@ -201,12 +202,12 @@ fn with_own_threads(mut run: Run) -> Run {
     run
 }
 
-/// The same run without exceptions, other stacks and the making of processes, of which a state says nothing.
+/// The same run without exceptions and the making of processes, of which a state says nothing.
 fn without_exceptions(mut run: Run) -> Run {
     run.events.retain(|(_, event)| {
         let is_exception =
             matches!(event, Event::ExceptionEntry(_) | Event::ExceptionReturn { .. });
-        !is_exception && !matches!(event, Event::Fork { .. } | Event::StackPointer { .. })
+        !is_exception && !matches!(event, Event::Fork { .. })
     });
     run
 }
@@ -251,27 +252,27 @@ fn inside_agrees(case: &str, (code, run): (&Code, &Run), function: usize, at: us
     whole.finish();
     code.setting.kept = Some(function);
     let (of, seq) = (FunctionId::at(function), |point: Point| point.seq.map_or(0, Seq::get));
-    let calls = whole.output().calls.iter().filter(|call| call.function == of);
-    let mut alive: Vec<(ThreadId, u64, u64)> =
-        calls.map(|call| (call.thread, seq(call.begin), seq(call.end))).collect();
-    alive.sort_unstable();
-    alive.dedup_by(|next, before| {
-        let meets = next.0 == before.0 && next.1 <= before.2;
-        before.2 = if meets { before.2.max(next.2) } else { before.2 };
-        meets
-    });
+    let calls: FxHashMap<CallId, Call> =
+        whole.output().calls.iter().map(|call| (call.call, *call)).collect();
+    let intervals: BTreeMap<(ThreadId, u64), Interval> =
+        whole.output().intervals.iter().map(|i| ((i.thread, seq(i.start)), *i)).collect();
     let threads = (0..run.block.len()).flat_map(|at| {
         let steps = code.blocks[run.block[at] as usize].len();
         std::iter::repeat_n(ThreadId::at(run.thread[at] as usize), steps)
     });
     let threads: Vec<ThreadId> = threads.collect();
-    // Since when the function is alive in the thread that reads.
+    // Since when the function is alive on the stack of the one that reads.
     let since = |row: &Communication| {
         let read = row.read.seq.get();
-        let is_in = |(thread, from, to): &&(ThreadId, u64, u64)| {
-            *thread == threads[read as usize - 1] && (*from..=*to).contains(&read)
-        };
-        alive.iter().find(is_in).map(|(_, from, _)| *from)
+        let thread = threads[read as usize - 1];
+        let (_, interval) = intervals.range(..=(thread, read)).next_back()?;
+        let mut call = Some(interval.call).filter(|_| interval.thread == thread);
+        let mut found = None;
+        while let Some(of_step) = call.and_then(|call| calls.get(&call)) {
+            found = Some(seq(of_step.begin)).filter(|_| of_step.function == of).or(found);
+            call = of_step.parent;
+        }
+        found
     };
     let is_known = |row: &&Communication| match (&row.write, since(row)) {
         (Origin::Step(write), Some(since)) => {

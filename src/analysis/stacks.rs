@@ -7,6 +7,7 @@ use super::stack::{Frame, Transfer};
 use super::transfer::{Back, End, Previous};
 use crate::id::FunctionId;
 use crate::isa::FlowKind;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// How far the first frame of a thread's own stack may reach above the slot of what it called.
@@ -22,6 +23,47 @@ pub struct Waiting {
     pub elsewhere: Option<(u64, u64)>,
     /// Of all that have waited.
     pub number: u64,
+}
+
+/// Where control goes on on a stack that was copied meanwhile.
+#[derive(Clone, Copy)]
+pub struct Copied<'a> {
+    /// The address, and its function.
+    pub there: (u64, FunctionId),
+    /// Where the return address of what was called there would stand.
+    pub slot: u64,
+    /// Return addresses that stand on the stack, each with where.
+    pub above: &'a [(u64, u64)],
+}
+
+impl Copied<'_> {
+    /// How many of these are of a stack, if its instance at `depth` goes on.
+    pub fn fits(&self, calls: &Calls, depth: usize) -> usize {
+        let frames = calls.frames();
+        let own = |frame: &Frame<End, _>| match frame.token {
+            End::Return { address, slot: Some(slot) } => Some((slot, address)),
+            _ => None,
+        };
+        let Some((called, _)) = frames.get(depth + 1).and_then(own) else { return 0 };
+        let by = self.slot.wrapping_sub(called);
+        let stands =
+            |(slot, address): &(u64, u64)| self.above.contains(&(slot.wrapping_add(by), *address));
+        frames[..=depth].iter().filter_map(own).filter(stands).count()
+    }
+
+    /// How much of a stack from `left` to `base` stands there, and the depth of the instance that goes on; None: the innermost call
+    /// on the stack itself does not return there, or nothing does.
+    pub fn of(&self, calls: &Calls, (left, base): (u64, u64)) -> Option<(usize, usize)> {
+        let frames = calls.frames();
+        let slot = |frame: &Frame<End, _>| frame.token.frame_top();
+        let is_own = |frame| slot(frame).is_some_and(|slot| (left..=base).contains(&slot));
+        let called = frames.iter().rposition(is_own)?;
+        let goes_on = called.checked_sub(1)?;
+        let End::Return { address, .. } = frames[called].token else { return None };
+        let is_there = (address, frames[goes_on].function) == self.there;
+        let fits = if is_there { self.fits(calls, goes_on) } else { 0 };
+        (fits > 0).then_some((fits, goes_on))
+    }
 }
 
 /// Stacks of all threads that wait.
@@ -50,6 +92,16 @@ impl Waits {
         Some((*left, true))
     }
 
+    /// The one that was copied while it waited to where control goes on: on it most of what stands there was found, of equals the
+    /// one that has waited longest. Gives how much, its stack pointer, and the depth of the instance that goes on.
+    pub fn copied(&self, to: Copied) -> Option<(usize, u64, usize)> {
+        let all = self.all.iter().filter_map(|(&left, of)| {
+            let (fits, depth) = to.of(&of.calls, (left, of.base))?;
+            Some(((fits, Reverse(of.number)), left, depth))
+        });
+        all.max().map(|((fits, _), left, depth)| (fits, left, depth))
+    }
+
     /// A stack waits; gives what waited there before.
     pub fn insert(&mut self, left: u64, of: Waiting) -> Option<Waiting> {
         let before = self.remove(left);
@@ -71,10 +123,12 @@ impl Waits {
 }
 
 /// The stack on which a thread runs.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Running {
     /// The stack pointer before and behind a move, since the last transfer that it may have to do with.
     pub moved: Option<(u64, u64)>,
+    /// Return addresses above it, each with where it stands.
+    pub above: Vec<(u64, u64)>,
     /// Its highest address; None: it is the thread's own.
     pub base: Option<u64>,
     /// Its stack pointer while what it called runs elsewhere.
@@ -85,9 +139,11 @@ pub struct Running {
 
 impl Running {
     /// The stack pointer has moved.
-    pub fn moves(&mut self, before: u64, behind: u64) {
+    pub fn moves(&mut self, (before, behind): (u64, u64), above: &[(u64, u64)]) {
         let before = self.moved.map_or(before, |(first, _)| first);
         self.moved = Some((before, behind));
+        self.above.clear();
+        self.above.extend_from_slice(above);
     }
 
     #[inline]

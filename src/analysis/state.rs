@@ -6,7 +6,7 @@ use super::Output;
 use super::access::mask;
 use super::by_context::ByContext;
 use super::calls::CallSet;
-use super::data::Thread;
+use super::data::{Calls, Data, Thread};
 use super::forks::Forks;
 use super::live_in::LiveIn;
 use super::memory::{Memory, Version};
@@ -17,11 +17,14 @@ use super::place::SectionRange;
 use super::saves::{Piece, Save, Saves, Store};
 use super::shadow::{AccessId, Cell, Registers, WORD};
 use super::stack::{Numbers, Point, Stack};
-use super::stacks::Waits;
+use super::stacks::{Running, Waiting, Waits};
 use super::transfer::{End, Previous};
 use super::{Activation, CodeMap};
 use crate::event::RegSpan;
-use crate::id::{ActorId, CallId, FunctionId, IntervalId};
+use crate::id::{ActorId, CallId, FunctionId, IntervalId, ThreadId};
+
+/// Live instances on stacks that wait, at most: each state has them all.
+const MOST_WAITING: usize = 1 << 12;
 
 /// The state of a pass between two steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +41,21 @@ pub struct State {
     /// What is known of the memory that is read next.
     pub memory: Vec<Version>,
     pub threads: Vec<ThreadState>,
+    /// In the order in which they were left.
+    pub waits: Vec<WaitingState>,
+}
+
+impl State {
+    /// The live instances of each thread, and of each stack that waits, the outermost first.
+    pub fn stacks(&self) -> impl Iterator<Item = &[FrameState]> {
+        let running = self.threads.iter().map(|thread| &thread.frames[..]);
+        running.chain(self.waits.iter().map(|of| &of.frames[..]))
+    }
+
+    /// All live instances.
+    pub fn frames(&self) -> impl Iterator<Item = &FrameState> {
+        self.stacks().flatten()
+    }
 }
 
 /// The state of a thread.
@@ -52,6 +70,21 @@ pub struct ThreadState {
     pub registers: Vec<(RegSpan, Cell)>,
     /// Bytes whose version a live save has.
     pub pending: Vec<(RegSpan, AccessId)>,
+    /// The stack on which it runs.
+    pub running: Running,
+}
+
+/// A stack on which calls wait, as [`Waiting`] has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingState {
+    /// The thread that left it.
+    pub thread: ThreadId,
+    /// Live instances, the outermost first.
+    pub frames: Vec<FrameState>,
+    /// The stack pointer that it left.
+    pub left: u64,
+    pub base: u64,
+    pub elsewhere: Option<(u64, u64)>,
 }
 
 /// The step before, as [`Previous`] has it.
@@ -86,7 +119,7 @@ pub struct SaveState {
 impl<C: CodeMap, O: Output> Pass<C, O> {
     /// The state before the next step, as far as `needed` and `functions` matter. `blocks`: that of
     /// each thread's last step. None where it has more than a state can say: open exceptions, tasks
-    /// that wait, processes that are to begin.
+    /// that wait, many calls on stacks that wait, processes that are to begin.
     pub fn state(
         &mut self,
         needed: &mut LiveIn,
@@ -94,9 +127,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         blocks: &[Option<u32>],
     ) -> Option<State> {
         let machine = &mut self.machine;
-        let plain = |thread: &Thread| thread.levels.is_plain() && !thread.running.has_moved();
-        let known = machine.threads.iter().all(plain)
-            && machine.waits.all.is_empty()
+        let waiting = machine.waits.all.values().map(|of| of.calls.frames().len());
+        let known = machine.threads.iter().all(|thread| thread.levels.is_plain())
+            && waiting.sum::<usize>() <= MOST_WAITING
             && machine.data.switches.is_empty()
             && machine.data.forks.is_empty();
         if !known {
@@ -111,19 +144,31 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             let block = blocks.get(i).copied().flatten();
             threads.push(thread_state(thread, &data.saves, block)?);
         }
-        for save in threads.iter().flat_map(|t| &t.frames).flat_map(|f| &f.saves) {
-            needed.keep(save.store.address, save.store.register.size.into());
-        }
-        Some(State {
+        let mut waits: Vec<(&u64, &Waiting)> = machine.waits.all.iter().collect();
+        waits.sort_unstable_by_key(|(_, of)| of.number);
+        let waits = waits.into_iter().map(|(&left, of)| WaitingState {
+            thread: of.calls.thread(),
+            frames: frames(&of.calls, &data.saves),
+            left,
+            base: of.base,
+            elsewhere: of.elsewhere,
+        });
+        let mut state = State {
             calls: data.numbers.calls(),
             intervals: data.numbers.intervals(),
             instances: functions.map(|f| (f, data.numbers.instances(f))).collect(),
             kernel_writes: data.kernel_writes,
             first_sp: data.first_sp,
             owned: data.memory.owned().to_vec(),
-            memory: data.memory.known(needed.pages()),
+            memory: Vec::new(),
             threads,
-        })
+            waits: waits.collect(),
+        };
+        for save in state.frames().flat_map(|frame| &frame.saves) {
+            needed.keep(save.store.address, save.store.register.size.into());
+        }
+        state.memory = data.memory.known(needed.pages());
+        Some(state)
     }
 
     /// Whether a state can be of this run.
@@ -144,12 +189,13 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 && save.pieces.iter().all(|(span, cell, _)| is_span(span) && is_cell(cell))
         };
         let is_thread = |thread: &ThreadState| {
-            thread.frames.iter().all(|frame| frame.saves.iter().all(is_save))
-                && thread.previous.is_none_or(|before| (before.block as usize) < self.defs.len())
+            thread.previous.is_none_or(|before| (before.block as usize) < self.defs.len())
                 && thread.registers.iter().all(|(span, cell)| is_span(span) && is_cell(cell))
                 && thread.pending.iter().all(|(span, _)| is_span(span))
         };
-        state.memory.iter().all(|(.., cell)| is_cell(cell)) && state.threads.iter().all(is_thread)
+        state.memory.iter().all(|(.., cell)| is_cell(cell))
+            && state.threads.iter().all(is_thread)
+            && state.frames().flat_map(|frame| &frame.saves).all(is_save)
     }
 
     /// Goes on from a state; the next step is `seq`. `sections`: all of the mappings so far.
@@ -180,33 +226,32 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         data.switches = Switches::default();
         data.forks = Forks::default();
         data.scratch = Default::default();
-        let live = state.threads.iter().flat_map(|t| &t.frames).map(|f| f.call);
+        let live = state.frames().map(|frame| frame.call);
         data.ended = CallSet::but(state.calls as usize, live);
         data.stubs.forget();
         data.by_context = ByContext::default();
         let mut threads = Vec::new();
         for (i, (of, previous)) in state.threads.iter().zip(previous).enumerate() {
-            let mut thread = Thread::new(crate::id::ThreadId::at(i), bytes);
-            let mut parent = None;
-            let mut frames = Vec::new();
-            for frame in &of.frames {
-                data.stubs.begin((frame.call, frame.function), parent);
-                parent = Some((frame.call, frame.function));
-                let mut payload = Activation::default();
-                for save in &frame.saves {
-                    payload.save_mask |= mask(save.store.register);
-                    payload.saves.push(data.saves.add(live_save(save)));
-                }
-                frames.push((frame.call, frame.function, frame.token, payload));
-            }
-            thread.calls = Stack::resumed(thread.calls.thread(), frames, of.interval, of.last);
+            let id = ThreadId::at(i);
+            let mut thread = Thread::new(id, bytes);
+            thread.calls = resumed(data, id, &of.frames, of.interval, of.last);
+            thread.running = of.running.clone();
             of.registers.iter().for_each(|(span, cell)| thread.registers.write(*span, *cell));
             of.pending.iter().for_each(|(span, store)| thread.registers.set_pending(*span, *store));
             thread.previous = previous;
             threads.push(thread);
         }
+        let mut waits = Waits::default();
+        for of in &state.waits {
+            let calls = resumed(data, of.thread, &of.frames, None, Point::default());
+            let (base, elsewhere) = (of.base, of.elsewhere);
+            waits.insert(
+                of.left,
+                Waiting { calls, contexts: Vec::new(), base, elsewhere, number: 0 },
+            );
+        }
         self.machine.threads = threads;
-        self.machine.waits = Waits::default();
+        self.machine.waits = waits;
         self.set_next_seq(seq);
     }
 }
@@ -219,7 +264,41 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let is_inside = |thread: &Thread| data.kept.is_inside(|f| thread.calls.live(f));
         let inside = threads.iter().map(is_inside).collect();
         data.kept.calls_only_outside(inside);
+        self.machine.note_kept_of_waiting();
     }
+}
+
+/// A stack that goes on.
+fn resumed<O: Output>(
+    data: &mut Data<O>,
+    thread: ThreadId,
+    frames: &[FrameState],
+    interval: Option<IntervalId>,
+    last: Point,
+) -> Calls {
+    let mut parent = None;
+    let frames = frames.iter().map(|frame| {
+        data.stubs.begin((frame.call, frame.function), parent);
+        parent = Some((frame.call, frame.function));
+        let mut payload = Activation::default();
+        for save in &frame.saves {
+            payload.save_mask |= mask(save.store.register);
+            payload.saves.push(data.saves.add(live_save(save)));
+        }
+        (frame.call, frame.function, frame.token, payload)
+    });
+    let frames = frames.collect();
+    Stack::resumed(thread, frames, interval, last)
+}
+
+fn frames(calls: &Calls, saves: &Saves) -> Vec<FrameState> {
+    let frames = calls.frames().iter().map(|frame| FrameState {
+        call: frame.call,
+        function: frame.function,
+        token: frame.token,
+        saves: frame.payload.saves.iter().map(|&i| saves.list[i as usize].state()).collect(),
+    });
+    frames.collect()
 }
 
 fn live_save(save: &SaveState) -> Save {
@@ -242,13 +321,6 @@ fn live_save(save: &SaveState) -> Save {
 }
 
 fn thread_state(thread: &mut Thread, saves: &Saves, block: Option<u32>) -> Option<ThreadState> {
-    let frames = thread.calls.frames().iter().map(|frame| FrameState {
-        call: frame.call,
-        function: frame.function,
-        token: frame.token,
-        saves: frame.payload.saves.iter().map(|&i| saves.list[i as usize].state()).collect(),
-    });
-    let frames = frames.collect();
     let previous = match thread.previous {
         None => None,
         Some(Previous { slot, linked, links, called, .. }) => {
@@ -257,12 +329,13 @@ fn thread_state(thread: &mut Thread, saves: &Saves, block: Option<u32>) -> Optio
     };
     let (registers, pending) = registers(&mut thread.registers);
     Some(ThreadState {
-        frames,
+        frames: frames(&thread.calls, saves),
         interval: thread.calls.open_interval(),
         last: thread.calls.last(),
         previous,
         registers,
         pending,
+        running: Running { switches: 0, ..thread.running.clone() },
     })
 }
 

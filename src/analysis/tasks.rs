@@ -21,7 +21,7 @@ const FRAMES: u64 = 0x8200;
 const TAKEN: [u16; 3] = [3, 5, 6];
 /// Those that the processor keeps, with the link register.
 const KEPT: [u16; 4] = [0, 1, 2, 15];
-const FRAME: &str = "<exception frame>";
+const FRAME: &str = super::origin::Sources::FRAME;
 
 /// Blocks of the handlers: the first stores registers, loads those of a task and goes back; the other one writes
 /// registers that the processor keeps.

@@ -769,7 +769,10 @@ fn with_stacks(
         batch.end.push(RunEnd { sp: Some(sp), linked: false, destination: None });
         if let Some(before) = moved {
             let thread = batch.thread[at];
-            batch.events.push((at as u32 + 1, Event::StackPointer { thread, before, behind: sp }));
+            batch.events.push((
+                at as u32 + 1,
+                Event::StackPointer { thread, before, behind: sp, above: Box::default() },
+            ));
         }
     }
     pass.push(&batch);

@@ -321,7 +321,7 @@ impl Builder<'_> {
             }
             32..40 => {
                 let [before, behind] = [(); 2].map(|()| 0x7000_0c00 + 16 * self.random.below(64));
-                self.event(Event::StackPointer { thread, before, behind });
+                self.event(Event::StackPointer { thread, before, behind, above: Box::default() });
             }
             _ => {}
         }

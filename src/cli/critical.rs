@@ -66,6 +66,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let share = |n: i64, of: i64| percent(n, of).map_or(Value::Null, Value::Text);
     let rows = if args.calls { path.calls } else { path.functions };
     let left = rows.len().saturating_sub(limit);
+    // All are added up for the functions; of calls there may be millions.
+    let more = args.calls && rows.len() == critical::CALLS;
     for row in rows.into_iter().take(limit) {
         let on_path = row.on_path as i64;
         report.row(&[
@@ -78,7 +80,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     report.finish()?;
     if left > 0 {
-        say!("addfg: {left} rows with less of the path are not listed; --limit 0 lists all");
+        let all = if more { "more" } else { "all" };
+        say!("addfg: {left} rows with less of the path are not listed; --limit 0 lists {all}");
+    }
+    if more {
+        say!("addfg: of calls, the {} with the most of the path are known", critical::CALLS);
     }
     write_output(None, &text)
 }

@@ -61,9 +61,9 @@ impl Whose {
     /// Whether a look may be enough: no call that matters runs in a chunk.
     pub fn is_away(&self, chunk: &Chunk, state: &State) -> bool {
         let runs = |list: &[bool]| chunk.meets.runs.iter().any(|function| is_in(list, *function));
-        let mut frames = state.threads.iter().flat_map(|thread| &thread.frames);
         !runs(&self.with_what_follows)
-            && (!runs(&self.is_stub) || !frames.any(|frame| is_in(&self.of, frame.function)))
+            && (!runs(&self.is_stub)
+                || !state.frames().any(|frame| is_in(&self.of, frame.function)))
     }
 }
 
@@ -152,7 +152,7 @@ impl Glance<'_> {
             let function = states::function(cell, functions);
             function.is_some_and(|function| is_in(of, function) || is_in(code, function))
         };
-        let saves = || state.threads.iter().flat_map(|t| &t.frames).flat_map(|f| &f.saves);
+        let saves = || state.frames().flat_map(|frame| &frame.saves);
         if saves().flat_map(|save| &save.pieces).any(|(_, cell, _)| is_of(cell)) {
             return None;
         }

@@ -267,10 +267,10 @@ impl Parts {
             if may_wait && !wanted {
                 let state = self.unpacked_state(connection, at)?;
                 let is_stub = |frame: &FrameState| stubs.contains(&frame.function);
-                waits = state.threads.iter().any(|thread| {
-                    let last = thread.frames.last();
+                waits = state.stacks().any(|frames| {
+                    let last = frames.last();
                     last.is_some_and(|frame| set.contains(&frame.function))
-                        || thread.frames.iter().any(is_stub)
+                        || frames.iter().any(is_stub)
                 });
                 // A stub that it called goes on, or begins.
                 wanted = waits && has(&meets.runs, stubs);
@@ -300,8 +300,7 @@ impl Parts {
                 Some(before) => {
                     let waits = || -> Result<bool, BuildError> {
                         let state = self.unpacked_state(connection, at)?;
-                        let mut frames = state.threads.iter().flat_map(|thread| &thread.frames);
-                        Ok(frames.any(|frame| set.contains(&frame.function)))
+                        Ok(state.frames().any(|frame| set.contains(&frame.function)))
                     };
                     if runs || waits()? {
                         before.end += 1;

@@ -335,8 +335,7 @@ pub(super) fn instruction(cell: &Cell) -> Option<InstructionId> {
 
 /// All cells of a state.
 pub(super) fn cells(state: &State) -> impl Iterator<Item = &Cell> {
-    let frames = state.threads.iter().flat_map(|thread| &thread.frames);
-    let pieces = frames.flat_map(|frame| &frame.saves).flat_map(|save| &save.pieces);
+    let pieces = state.frames().flat_map(|frame| &frame.saves).flat_map(|save| &save.pieces);
     let registers = state.threads.iter().flat_map(|thread| &thread.registers);
     let memory = state.memory.iter().map(|(.., cell)| cell);
     memory.chain(registers.map(|(_, cell)| cell)).chain(pieces.map(|(_, cell, _)| cell))

@@ -214,7 +214,13 @@ fn events() -> Vec<Event> {
         Event::Inherit { pid: 9, ranges: vec![(1, 2), (u64::MAX, 1)].into() },
         Event::SignalDelivered { thread: 2, number: 11 },
         Event::SignalEnded { thread: 2 },
-        Event::StackPointer { thread: 2, before: u64::MAX, behind: 8 },
+        Event::StackPointer { thread: 2, before: u64::MAX, behind: 8, above: Box::default() },
+        Event::StackPointer {
+            thread: 2,
+            before: 8,
+            behind: 16,
+            above: [(24, u64::MAX), (8, 7)].into(),
+        },
         Event::ExceptionEntry(ExceptionEntry {
             thread: 1,
             number: Some(15),

@@ -34,7 +34,8 @@ fn kind(event: &Event) -> u8 {
         Event::Reallocation { .. } => 20,
         Event::Marker { .. } => 21,
         Event::Memory(_) => 22,
-        Event::StackPointer { .. } => 23,
+        Event::StackPointer { above, .. } if above.is_empty() => 23,
+        Event::StackPointer { .. } => 24,
     }
 }
 
@@ -84,8 +85,14 @@ pub fn put_event(out: &mut Vec<u8>, event: &Event) {
         Event::SignalDelivered { thread, number } => {
             numbers(&[(*thread).into(), (*number).into()]);
         }
-        Event::StackPointer { thread, before, behind } => {
+        Event::StackPointer { thread, before, behind, above } => {
             numbers(&[(*thread).into(), *before, *behind]);
+            if !above.is_empty() {
+                put_list(out, above, |out, (slot, address)| {
+                    put(out, slot.wrapping_sub(*behind));
+                    put(out, *address);
+                });
+            }
         }
         Event::ExceptionEntry(entry) => {
             numbers(&[entry.thread.into()]);
@@ -177,7 +184,15 @@ pub fn event(from: &mut Section) -> Result<Event, ChunkError> {
         22 => Event::Memory(Box::new(range(from)?)),
         23 => {
             let (thread, before, behind) = (from.id()?, from.number()?, from.number()?);
-            Event::StackPointer { thread, before, behind }
+            Event::StackPointer { thread, before, behind, above: Box::default() }
+        }
+        24 => {
+            let (thread, before, behind) = (from.id()?, from.number()?, from.number()?);
+            let above = from.list(|from| {
+                let slot = behind.wrapping_add(from.number()?);
+                Ok((slot, from.number()?))
+            })?;
+            Event::StackPointer { thread, before, behind, above: above.into() }
         }
         _ => return Err(ChunkError::Damaged("an unknown event")),
     })

@@ -13,14 +13,15 @@ use crate::analysis::origin::{Origin, Packed};
 use crate::analysis::saves::Store;
 use crate::analysis::shadow::Cell;
 use crate::analysis::stack::{Call, CallKind, Ending, Interval, Point};
-use crate::analysis::state::{Before, FrameState, SaveState, State, ThreadState};
+use crate::analysis::stacks::Running;
+use crate::analysis::state::{Before, FrameState, SaveState, State, ThreadState, WaitingState};
 use crate::analysis::transfer::End;
 use crate::analysis::{Communication, FoldedCall, Late, SavedRegister, Source, StackSide};
 use crate::event::{Event, RegSpan};
 use crate::id::{AccessRef, ActorId, CallId, FunctionId, InstructionId, IntervalId, Seq, ThreadId};
 
 /// Changes whenever it reads differently.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// What is kept of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,13 +280,46 @@ fn save(from: &mut Section) -> Result<SaveState, ChunkError> {
     Ok(SaveState { store, pieces, left: short(from)? })
 }
 
+fn put_instance(out: &mut Vec<u8>, frame: &FrameState) {
+    put(out, frame.call.get().into());
+    put(out, frame.function.get().into());
+    put_token(out, frame.token);
+    put_list(out, &frame.saves, put_save);
+}
+
+fn instance(from: &mut Section) -> Result<FrameState, ChunkError> {
+    Ok(FrameState {
+        call: id(from, CallId::new)?,
+        function: id(from, FunctionId::new)?,
+        token: token(from)?,
+        saves: from.list(save)?,
+    })
+}
+
+fn put_pair(out: &mut Vec<u8>, (low, high): (u64, u64)) {
+    put(out, low);
+    put(out, high);
+}
+
+fn pair(from: &mut Section) -> Result<(u64, u64), ChunkError> {
+    Ok((from.number()?, from.number()?))
+}
+
+fn put_waiting(out: &mut Vec<u8>, of: &WaitingState) {
+    put(out, of.thread.get().into());
+    put_list(out, &of.frames, put_instance);
+    put_pair(out, (of.left, of.base));
+    put_option(out, of.elsewhere, put_pair);
+}
+
+fn waiting(from: &mut Section) -> Result<WaitingState, ChunkError> {
+    let (thread, frames) = (id(from, ThreadId::new)?, from.list(instance)?);
+    let (left, base) = pair(from)?;
+    Ok(WaitingState { thread, frames, left, base, elsewhere: from.option(pair)? })
+}
+
 fn put_thread(out: &mut Vec<u8>, thread: &ThreadState) {
-    put_list(out, &thread.frames, |out, frame| {
-        put(out, frame.call.get().into());
-        put(out, frame.function.get().into());
-        put_token(out, frame.token);
-        put_list(out, &frame.saves, put_save);
-    });
+    put_list(out, &thread.frames, put_instance);
     put(out, thread.interval.map_or(0, IntervalId::get).into());
     put_point(out, thread.last);
     put_option(out, thread.previous, |out, before| {
@@ -303,17 +337,14 @@ fn put_thread(out: &mut Vec<u8>, thread: &ThreadState) {
         put_span(out, *span);
         put(out, *store);
     });
+    put_option(out, thread.running.moved, put_pair);
+    put_list(out, &thread.running.above, |out, pair| put_pair(out, *pair));
+    put_option(out, thread.running.base, put);
+    put_option(out, thread.running.away, put);
 }
 
 fn thread(from: &mut Section) -> Result<ThreadState, ChunkError> {
-    let frames = from.list(|from| {
-        Ok(FrameState {
-            call: id(from, CallId::new)?,
-            function: id(from, FunctionId::new)?,
-            token: token(from)?,
-            saves: from.list(save)?,
-        })
-    })?;
+    let frames = from.list(instance)?;
     let interval = maybe(from, IntervalId::new)?;
     let last = point(from)?;
     let previous = from.option(|from| {
@@ -325,7 +356,10 @@ fn thread(from: &mut Section) -> Result<ThreadState, ChunkError> {
     let mut cells = Cells::default();
     let registers = from.list(|from| Ok((span(from)?, cells.next(from)?)))?;
     let pending = from.list(|from| Ok((span(from)?, from.number()?)))?;
-    Ok(ThreadState { frames, interval, last, previous, registers, pending })
+    let (moved, above) = (from.option(pair)?, from.list(pair)?);
+    let (base, away) = (from.option(Section::number)?, from.option(Section::number)?);
+    let running = Running { moved, above, base, away, switches: 0 };
+    Ok(ThreadState { frames, interval, last, previous, registers, pending, running })
 }
 
 /// Packs the events of a chunk but for allocations, each with the last step before it.
@@ -387,6 +421,7 @@ pub fn pack_state(state: &State) -> std::io::Result<Vec<u8>> {
         cells.put(out, cell);
     });
     put_list(out, &state.threads, put_thread);
+    put_list(out, &state.waits, put_waiting);
     frame::pack(out)
 }
 
@@ -411,8 +446,18 @@ pub fn unpack_state(data: &[u8]) -> Result<State, ChunkError> {
         at = address.wrapping_add(len);
         Ok((address, len, cells.next(from)?))
     })?;
-    let threads = from.list(thread)?;
-    Ok(State { calls, intervals, instances, kernel_writes, first_sp, owned, memory, threads })
+    let (threads, waits) = (from.list(thread)?, from.list(waiting)?);
+    Ok(State {
+        calls,
+        intervals,
+        instances,
+        kernel_writes,
+        first_sp,
+        owned,
+        memory,
+        threads,
+        waits,
+    })
 }
 
 const KINDS: [CallKind; 6] = [

@@ -153,6 +153,8 @@ impl ExceptionLog {
             })();
         } else if more.starts_with(b"handling as semihosting")
             || more.starts_with(b"handled as PSCI")
+            // A call of a secure gateway, whose code the other state may not fetch, and the way back.
+            || more.starts_with(b"really ")
         {
             self.begun = None;
         } else if let Some(digits) = more.strip_prefix(b"with ELR 0x") {
@@ -278,7 +280,10 @@ mod tests {
     fn what_qemu_does_itself_is_none() {
         let lines = "Taking exception 16 [Semihosting call] on CPU 0\n...from EL1 to EL1\n\
                      ...handling as semihosting call 0x18\n\
-                     Taking exception 7 [Breakpoint] on CPU 0\n...handling as semihosting call 0x4";
+                     Taking exception 7 [Breakpoint] on CPU 0\n...handling as semihosting call 0x4\n\
+                     Taking exception 3 [Prefetch Abort] on CPU 0\n\
+                     ...really an SG instruction at 0x10010000, executing it\n\
+                     Taking exception 8 [QEMU v7M exception exit] on CPU 0\n...really v7M secure function return";
         assert_eq!(said(lines), []);
     }
 }

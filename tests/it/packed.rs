@@ -300,6 +300,64 @@ fn recorded_programs_answer_packed_as_they_do_with_rows() {
     }
 }
 
+/// Calls that wait on stacks of their own, and go on in other threads: chunks have states there, too. The bytes that a function takes
+/// and gives are what the program says.
+#[test]
+fn coroutines_answer_packed_as_they_do_with_rows() {
+    use addfg::internals::load::{Detail, Options, load};
+    let scratch = Scratch::new("packed-coroutines");
+    if !have("valgrind") || !have("gcc") {
+        return skipped("coroutines, packed: needs valgrind and gcc");
+    }
+    for source in ["coroutines.c", "handed.c"] {
+        let (program, stream) = (scratch.path("program"), scratch.path("run.stream"));
+        compile("gcc", source, &["-g", "-O1", "-static", "-pthread"], &program);
+        let first = scratch.path("first.duckdb");
+        let record = ["record", "-q", "--force", "--keep", utf8(&stream), "-o", utf8(&first), "--"];
+        let output = addfg(&[&record[..], &[utf8(&program)]].concat());
+        assert!(output.status.success(), "{}", said(&output));
+        let made = |detail: Detail| {
+            let output = scratch.path(&format!("{source}-{}.duckdb", detail.name()));
+            let options = Options {
+                traces: vec![stream.clone()],
+                detail: Some(detail),
+                steps: detail < Detail::Pairs,
+                chunk_steps: Some(1000),
+                ..Options::new(output.clone())
+            };
+            load(&options, &mut |_| false).unwrap();
+            output
+        };
+        let (packed, rows_of) = (made(Detail::Summary), made(Detail::Pairs));
+        assert!(same_parts(&packed, &rows_of) > 20, "{source}");
+        let names =
+            ["first", "second", "give", "hand", "produce", "twice", "take", "rounds", "main"];
+        for name in names {
+            for question in [
+                &["instances", name, "--limit", "0"][..],
+                &["cut", name],
+                &["cut", name, "--callees"],
+                &["loops", "--functions", name, "--limit", "0", "--dependences"],
+                &["flows", name, "give", "--sum"],
+                &["objects", "--functions", name],
+            ] {
+                same_answer(&packed, &rows_of, question);
+            }
+            if source == "handed.c" && ["give", "hand", "twice", "take"].contains(&name) {
+                // A number each way in memory, 120 times; what they return or are given is in registers.
+                for db in [&packed, &rows_of] {
+                    let flows = ok(&["cut", utf8(db), name, "--show", "flows", "--format", "csv"]);
+                    let global: Vec<&str> =
+                        flows.lines().filter(|line| line.contains(",global,")).collect();
+                    let bytes = ["give", "hand"].contains(&name).then_some("out").unwrap_or("in");
+                    let is_it = |line: &&&str| line.starts_with(bytes) && line.contains(",960,");
+                    assert_eq!(global.iter().filter(is_it).count(), 1, "{name}: {flows}");
+                }
+            }
+        }
+    }
+}
+
 /// What a function calls by way of stubs is of the set that it is in: so are the reads of the stubs.
 #[test]
 fn a_set_takes_in_what_its_stubs_read() {

@@ -312,7 +312,6 @@ fn plain(call: &stack::Call) -> Call {
     Call {
         function: call.function,
         from: from(call),
-        thread: call.thread,
         is_stub: call.kind == CallKind::Stub,
         is_open: call.ending == Ending::Open,
         first: seq(call.begin.seq),

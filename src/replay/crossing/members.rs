@@ -46,7 +46,6 @@ pub(super) struct Call {
     pub(super) function: FunctionId,
     /// What called it, or what it replaced.
     pub(super) from: Option<CallId>,
-    pub(super) thread: ThreadId,
     pub(super) is_stub: bool,
     pub(super) is_open: bool,
     pub(super) first: i64,
@@ -172,17 +171,16 @@ impl Calls {
         let mut statement = connection.prepare(sql)?;
         for batch in statement.query_arrow([])? {
             let ids = |index| column::<Int32Array>(&batch, index, CALL, "an id");
-            let (call, function, from, thread) = (ids(0)?, ids(1)?, ids(2)?, ids(3)?);
+            let (call, function, from) = (ids(0)?, ids(1)?, ids(2)?);
             let flag = |index| column::<BooleanArray>(&batch, index, CALL, "kind or ending");
-            let (is_stub, is_open) = (flag(4)?, flag(5)?);
+            let (is_stub, is_open) = (flag(3)?, flag(4)?);
             let seq = |index| column::<Int64Array>(&batch, index, CALL, "a number of steps");
-            let (first, last, steps) = (seq(6)?, seq(7)?, seq(8)?);
+            let (first, last, steps) = (seq(5)?, seq(6)?, seq(7)?);
             for i in 0..batch.num_rows() {
                 let call = id(CallId::from_column, call.value(i), "call")?;
                 let of = Call {
                     function: id(FunctionId::from_column, function.value(i), "function")?,
                     from: from.is_valid(i).then(|| CallId::from_column(from.value(i))).flatten(),
-                    thread: id(ThreadId::from_column, thread.value(i), "thread")?,
                     is_stub: is_stub.value(i),
                     is_open: is_open.value(i),
                     first: first.value(i),
@@ -435,12 +433,14 @@ impl Members {
         for batch in statement.query_arrow([])? {
             let start = column::<Int64Array>(&batch, 0, FLOW, "start_seq")?;
             let call = column::<Int32Array>(&batch, 1, FLOW, "call_id")?;
+            let threads = column::<Int32Array>(&batch, 2, FLOW, "thread_id")?;
             for i in 0..batch.num_rows() {
                 let at = CallId::from_column(call.value(i)).and_then(|id| calls.place(id));
                 let found = at.and_then(|i| Some((calls.list.get(i)?, places.get(i)?)));
                 let Some((call, place)) = found else { continue };
                 let function = (place.entry == 0).then_some(call.function);
-                let (entry, thread) = (place.entry, call.thread);
+                let thread = id(ThreadId::from_column, threads.value(i), "thread")?;
+                let entry = place.entry;
                 self.spans.push(Span { start: start.value(i), entry, function, thread });
             }
         }

@@ -237,7 +237,11 @@ impl Events {
             kind::SIGNAL_END => Event::SignalEnded { thread },
             kind::STACK_POINTER => {
                 let (before, behind) = (payload.number()?, payload.number()?);
-                Event::StackPointer { thread, before, behind }
+                let mut above = Vec::new();
+                while !payload.0.is_empty() {
+                    above.push((payload.number()?, payload.number()?));
+                }
+                Event::StackPointer { thread, before, behind, above: above.into() }
             }
             kind::MARKER => {
                 let text = payload.number()?.to_string().into();

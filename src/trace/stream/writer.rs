@@ -262,9 +262,11 @@ impl<W: Write> Writer<W> {
                 self.thread(*thread);
                 self.numbers(kind::REALLOCATE, &[*address], None);
             }
-            Event::StackPointer { thread, before, behind } => {
+            Event::StackPointer { thread, before, behind, above } => {
                 self.thread(*thread);
-                self.numbers(kind::STACK_POINTER, &[*before, *behind], None);
+                let above = above.iter().flat_map(|(slot, address)| [*slot, *address]);
+                let numbers: Vec<u64> = [*before, *behind].into_iter().chain(above).collect();
+                self.numbers(kind::STACK_POINTER, &numbers, None);
             }
             _ => self.lost += 1,
         }
