@@ -12,11 +12,11 @@ use std::collections::BTreeSet;
 /// that out.
 const ARM_ACCUMULATES: &str = "vmla vmls vfma vfms vmlal vmlsl vqdmlal vqdmlsl vsra vrsra vsli \
     vsri vaba vabal vpadal vbsl vbit vbif vtbx vswp vtrn vzip vuzp vfmal vfmsl vqrdmlah aese aesd";
-const AARCH64_ACCUMULATES: &str = "mla mls fmla fmls fcmla fmlal fmlal2 fmlsl smlal smlal2 umlal \
-    umlal2 smlsl smlsl2 umlsl umlsl2 sqdmlal sqdmlal2 sqdmlsl sqdmlsl2 sqrdmlah sqrdmlsh saba uaba \
+const AARCH64_ACCUMULATES: &str = "mla mls fmla fmls smlal smlal2 umlal \
+    umlal2 smlsl smlsl2 umlsl umlsl2 sqdmlal sqdmlal2 sqdmlsl sqdmlsl2 saba uaba \
     sabal sabal2 uabal uabal2 sadalp uadalp ssra usra srsra ursra sli sri bsl bit bif tbx suqadd \
-    usqadd sdot udot aese aesd sha1c sha1m sha1p sha1su0 sha1su1 sha256h sha256h2 sha256su0 \
-    sha256su1 sha512h sha512h2 sha512su0 sha512su1 bfdot";
+    usqadd aese aesd sha1c sha1m sha1p sha1su0 sha1su1 sha256h sha256h2 sha256su0 \
+    sha256su1 sha512h sha512h2 sha512su0 sha512su1";
 /// What `dc zva` zeroes: DCZID_EL0 says how many bytes; 64 is what processors have and what C
 /// libraries test for.
 const ZERO_BLOCK: u32 = 64;
@@ -36,13 +36,21 @@ impl Evaluated<'_> {
                 self.mend_flags(reads, writes);
                 self.mend_sve(reads, writes);
                 self.mend_destinations(reads, writes);
+                self.mend_simd(reads, writes);
+            }
+            Isa::Arm if self.is_unknown_simd() => {
+                reads.clear();
+                writes.clear();
             }
             Isa::Arm if self.is_sum_of_differences() => self.mend_differences(reads, writes),
             Isa::Arm if self.accumulates() => {
                 let q0 = self.file.lookup("q0").map_or(u16::MAX, |r| r.offset);
                 reads.extend(writes.range(q0..));
             }
-            Isa::Riscv32 | Isa::Riscv64 => self.mend_register_moves(reads, writes),
+            Isa::Riscv32 | Isa::Riscv64 => {
+                self.mend_register_moves(reads, writes);
+                self.mend_computations(reads, writes);
+            }
             _ => {}
         }
         self.mend_parts(reads, writes);
@@ -143,6 +151,39 @@ impl Evaluated<'_> {
             reads.extend(r.offset..r.offset + r.size.min(width));
         }
         writes.extend(register(to).into_iter().flat_map(RegSpan::bytes));
+    }
+
+    /// Computations of RISC-V's extensions for which the specifications have a name only (Zba, Zbb,
+    /// Zbc, Zbs): the operands are where the base instructions of these opcodes have theirs.
+    ///
+    /// Source: RISC-V Instruction Set Manual, volume I, "RV32/64G Instruction Set Listings".
+    fn mend_computations(&self, reads: &mut Bytes, writes: &mut Bytes) {
+        if !self.computes() || !self.effects.ops.is_empty() {
+            return;
+        }
+        let register = |low| {
+            let name = RISCV_X[self.field(low, 5) as usize];
+            self.file.lookup(name).filter(|_| name != "zero")
+        };
+        let two_sources = self.field(5, 1) == 1;
+        let sources = [Some(15), two_sources.then_some(20)];
+        // A destination of x0 makes hints of them.
+        let Some(to) = register(7) else { return };
+        // Words: the lower half, but for what `add.uw` and `sh1add.uw` add to.
+        let words = self.field(3, 1) == 1;
+        let added = matches!((self.field(25, 7), self.field(12, 3)), (0x04, 0) | (0x10, _));
+        for low in sources.into_iter().flatten() {
+            let half = words && !(low == 20 && added);
+            let bytes = register(low).into_iter().flat_map(RegSpan::bytes);
+            reads.extend(bytes.take(if half { 4 } else { 8 }));
+        }
+        writes.extend(to.bytes());
+    }
+
+    /// OP, OP-32, OP-IMM or OP-IMM-32 of RISC-V.
+    pub fn computes(&self) -> bool {
+        matches!(self.isa, Isa::Riscv32 | Isa::Riscv64)
+            && matches!(self.field(0, 7), 0x13 | 0x1b | 0x33 | 0x3b)
     }
 
     /// SIMD instructions whose destination is an operand too.

@@ -3,8 +3,8 @@
 //!
 //! An instruction is decoded once: a [`specification`] gives its p-code, which is evaluated
 //! symbolically ([`symbolic`]), [`describe`]d in our words, and corrected where the specifications
-//! are known to differ from the machine ([`mend`], [`parts`],
-//! [`arm`]); what they do not
+//! are known to differ from the machine ([`fixes`], [`partial`],
+//! [`simd64`], [`arm`]); what they do not
 //! say at all is told ([`unmodelled`]). What is particular:
 //! - Program counter: never an access here; transfers are in [`crate::isa::ControlFlow`].
 //! - Thumb: decoded without IT context, so each Thumb instruction that may stand in an IT block
@@ -17,6 +17,7 @@
 
 use crate::event::Isa;
 use crate::isa::decoded::{Decoded, Decoder};
+use crate::registers::Registers;
 use arm::lists::RegisterList;
 use evaluated::Evaluated;
 use libsla::OpCode;
@@ -31,6 +32,7 @@ mod fixes;
 mod flow;
 mod partial;
 mod register_map;
+mod simd64;
 mod specification;
 mod symbolic;
 #[cfg(test)]
@@ -93,6 +95,15 @@ impl Pcode {
         }
     }
 
+    /// The bytes of an opcode of 32 bits: the reverse of [`Pcode::word`].
+    fn bytes(&self, word: u32, thumb: bool) -> [u8; 4] {
+        match self.big_endian {
+            true => word.to_be_bytes(),
+            false if thumb => word.rotate_right(16).to_le_bytes(),
+            false => word.to_le_bytes(),
+        }
+    }
+
     /// What the specification's p-code says of an instruction; `skip` says that the opcode has a
     /// condition, which is not taken from the p-code.
     fn evaluate(
@@ -140,17 +151,26 @@ impl Pcode {
             Some(RegisterList::Valid(decoded)) => *decoded,
             Some(RegisterList::Invalid) => return None,
             None => {
-                let own =
-                    arm::structure(file, word, thumb).or_else(|| arm::data(file, word, thumb));
-                match own {
+                let skip = condition.is_some();
+                match own(file, address, word, thumb) {
+                    // The specification writes the operands of those that have none here.
                     Some(mut decoded) => {
                         let specification = self.specification(thumb)?;
-                        if let Some((_, text, _)) = specification.disassemble(address, bytes) {
+                        if !decoded.text.contains(',')
+                            && let Some((_, text, _)) = specification.disassemble(address, bytes)
+                        {
                             decoded.text = text;
                         }
                         decoded
                     }
-                    None => self.evaluate(address, bytes, (word, thumb), condition.is_some())?,
+                    None => match arm::half::as_single(word).filter(|_| bytes.len() > 3) {
+                        Some(single) => {
+                            let bytes = self.bytes(single, thumb);
+                            let single = self.evaluate(address, &bytes, (single, thumb), skip)?;
+                            arm::half::narrowed(file, word, single)
+                        }
+                        None => self.evaluate(address, bytes, (word, thumb), skip)?,
+                    },
                 }
             }
         };
@@ -161,6 +181,14 @@ impl Pcode {
         }
         Some(decoded)
     }
+}
+
+/// SIMD and floating point of ARM that is decoded here, whole.
+fn own(file: &'static Registers, address: u64, word: u32, thumb: bool) -> Option<Decoded> {
+    arm::structure(file, word, thumb)
+        .or_else(|| arm::extension(file, word))
+        .or_else(|| arm::half::own(file, address, word, thumb))
+        .or_else(|| arm::data(file, word, thumb))
 }
 
 /// Loops of Armv8.1-M (`wls`, `dls`, `le`, `letp`, `lctp`), which the specification takes for `blx` to

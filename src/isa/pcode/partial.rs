@@ -72,7 +72,7 @@ impl Evaluated<'_> {
     }
 
     /// Up to 8 bits of the opcode.
-    fn small(&self, low: u32, bits: u32) -> u16 {
+    pub fn small(&self, low: u32, bits: u32) -> u16 {
         u16::try_from(self.field(low, bits)).unwrap_or(0)
     }
 
@@ -89,17 +89,6 @@ impl Evaluated<'_> {
             "ext" if self.word & 0xbfe0_8400 == 0x2e00_0000 => {
                 let (at, width) = (self.small(11, 4), if self.field(30, 1) == 1 { 16 } else { 8 });
                 both((at..width).collect(), (0..at.min(width)).collect())
-            }
-            // By an element, which is of four bytes.
-            "sdot" | "udot" | "usdot" | "sudot"
-                if self.word & 0xbf00_f400 == 0x0f00_e000
-                    || self.word & 0xbf00_f400 == 0x0f00_f000 =>
-            {
-                let at = 4 * (self.small(11, 1) << 1 | self.small(21, 1));
-                let width = if self.field(30, 1) == 1 { 16 } else { 8 };
-                let mut parts = both((0..width).collect(), (at..at + 4).collect());
-                parts.extend(vector(0).map(|d| (d, (0..width).collect())));
-                parts
             }
             _ => Vec::new(),
         }

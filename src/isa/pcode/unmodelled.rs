@@ -63,6 +63,15 @@ impl Evaluated<'_> {
             }
     }
 
+    /// An instruction of ARM's coprocessors 8 to 11, which are floating point and SIMD, for which the
+    /// specification has no better name. Whether registers of the core take part is not known.
+    pub fn is_unknown_simd(&self) -> bool {
+        let name = self.mnemonic();
+        self.isa == Isa::Arm
+            && (8..12).contains(&self.field(8, 4))
+            && ["cdp", "mcr", "mrc", "mrrc", "ldc", "stc"].iter().any(|n| name.starts_with(n))
+    }
+
     /// What the decoder does not know of the instruction; `specified`: it has p-code.
     pub fn unmodelled(&self, specified: bool) -> Option<Unmodelled> {
         if self.is_sve() {
@@ -76,6 +85,14 @@ impl Evaluated<'_> {
             let configures = self.field(0, 7) == 0x57 && self.field(12, 3) == 7;
             let memory = self.field(0, 7) != 0x57;
             return (!configures).then_some(Unmodelled { memory, remedy: WITHOUT_VECTORS });
+        }
+        // What is none of the base instructions has its registers by its opcode.
+        if !specified && self.computes() {
+            return None;
+        }
+        if self.is_unknown_simd() {
+            let memory = ["ld", "st"].iter().any(|start| self.mnemonic().starts_with(start));
+            return Some(Unmodelled { memory, remedy: OTHER_PROCESSOR });
         }
         if !specified {
             return Some(Unmodelled { memory: true, remedy: OTHER_PROCESSOR });

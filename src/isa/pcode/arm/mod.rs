@@ -6,10 +6,13 @@ use crate::event::RegSpan;
 use crate::isa::decoded::{ControlFlow, Decoded, FlowKind, RegAccess};
 use crate::registers::Registers;
 
+mod extension;
+pub mod half;
 pub mod lists;
 mod simd;
 mod structures;
 
+pub use extension::extension;
 pub use simd::data;
 pub use structures::structure;
 

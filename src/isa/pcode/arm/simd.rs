@@ -61,18 +61,26 @@ impl Opcode {
 /// instructions".
 pub fn data(file: &Registers, word: u32, thumb: bool) -> Option<Decoded> {
     let opcode = Opcode { word: a32(word, thumb)?, doubles: file.lookup("d0")?.offset };
+    if let Some((text, from, to)) = opcode.of_one() {
+        return Some(decoded(file, text, vec![from], vec![to]));
+    }
     let (name, reads, write) = opcode.operands()?;
+    Some(decoded(file, name.to_string(), reads, write))
+}
+
+/// An instruction that only reads and writes these parts of registers.
+pub fn decoded(
+    file: &Registers,
+    text: String,
+    reads: Vec<RegSpan>,
+    writes: Vec<RegSpan>,
+) -> Decoded {
     let access = |all: Vec<RegSpan>| {
         let bytes = all.into_iter().flat_map(RegSpan::bytes).collect();
         spans(file, &bytes).into_iter().map(|span| RegAccess { span, control: false }).collect()
     };
-    Some(Decoded {
-        text: name.to_string(),
-        flow: NEXT,
-        reads: access(reads),
-        writes: access(write),
-        ..Decoded::unknown(4)
-    })
+    let (reads, writes) = (access(reads), access(writes));
+    Decoded { text, flow: NEXT, reads, writes, ..Decoded::unknown(4) }
 }
 
 impl Opcode {
@@ -95,6 +103,31 @@ impl Opcode {
         } else {
             return None;
         })
+    }
+
+    /// VQABS and VQNEG, for which the specification has a third operand, and conversions to and from
+    /// half precision: whole text, register read, register written.
+    fn of_one(&self) -> Option<(String, RegSpan, RegSpan)> {
+        let size = self.field(18, 2);
+        let quad = self.field(6, 1) == 1;
+        let (name, from, to) = if self.is(0xffb3_0f10, 0xf3b0_0700) && size < 3 {
+            let name = if self.field(7, 1) == 1 { "vqneg" } else { "vqabs" };
+            (format!("{name}.s{}", 8 << size), quad, quad)
+        } else if self.is(0xffbf_0fd0, 0xf3b6_0700) {
+            ("vcvt.f32.f16".to_string(), false, true)
+        } else if self.is(0xffbf_0f90, 0xf3b6_0600) {
+            let name = if quad { "vcvt.bf16.f32" } else { "vcvt.f16.f32" };
+            (name.to_string(), true, false)
+        } else {
+            return None;
+        };
+        let (d, m) = (self.number(22, 12), self.number(5, 0));
+        let shown = |number: u16, quad| match quad {
+            true => format!("q{}", number >> 1),
+            false => format!("d{number}"),
+        };
+        let text = format!("{name} {},{}", shown(d, to), shown(m, from));
+        Some((text, self.vector(m, from), self.vector(d, to)))
     }
 
     /// VTBL, and VTBX, which keeps bytes of the destination.

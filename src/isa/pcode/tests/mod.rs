@@ -1,3 +1,4 @@
+mod extensions;
 mod replay;
 mod show;
 mod tables;
@@ -154,6 +155,47 @@ fn vectors_without_a_model_are_told() {
     }
 }
 
+/// Coprocessors 8 to 11 are SIMD and floating point: what the specification takes for something else
+/// moves no core register that is known.
+#[test]
+fn unknown_simd_is_told() {
+    let decode = |word: u32, thumb: bool| {
+        let bytes = if thumb { word.rotate_right(16) } else { word }.to_le_bytes();
+        Pcode::new(Isa::Arm, false).decode(0x8000, &bytes, thumb).unwrap()
+    };
+    for (word, memory) in [
+        (0xee30_6b36, Some(false)), // mrc p11, 1, r6, c0, c6, {1}
+        (0xee84_0bb5, Some(false)), // mcr p11, 4, r0, c4, c5, {5}
+        (0xeef5_694b, Some(false)), // cdp p9, 15, c6, c5, c11, {2}
+        (0xedf8_196d, Some(true)),  // ldcl p9, c1, [r8, #436]!
+        (0xee1d_0f70, None),        // mrc p15, 0, r0, c13, c0, {3}
+        (0xee10_0a90, None),        // vmov r0, s1
+    ] {
+        for thumb in [false, true] {
+            let d = decode(word, thumb);
+            assert_eq!(d.unmodelled.map(|u| u.memory), memory, "{word:08x} {}", d.text);
+            if memory.is_some() {
+                assert!(d.reads.is_empty() && d.writes.is_empty(), "{word:08x} {}", d.text);
+            }
+        }
+    }
+}
+
+/// Half precision and the additional SIMD of big-endian code.
+#[test]
+fn extensions_mean_the_same_in_big_endian_code() {
+    for (thumb, table) in [(false, extensions::A32), (true, extensions::T32)] {
+        let (mut little, mut big) = (Pcode::new(Isa::Arm, false), Pcode::new(Isa::Arm, true));
+        for (hex, _) in table {
+            let memory = u32::from_str_radix(hex, 16).unwrap().to_be_bytes();
+            let [a, b, c, d] = memory;
+            let swapped = if thumb { [b, a, d, c] } else { [d, c, b, a] };
+            let expected = little.decode(0x8000, &memory, thumb).unwrap();
+            assert_eq!(big.decode(0x8000, &swapped, thumb).unwrap(), expected, "{hex}");
+        }
+    }
+}
+
 /// Opcodes in memory order at 0x8000 and what [`show`] says of them.
 #[test]
 fn instructions_touch_what_the_manuals_say() {
@@ -162,6 +204,10 @@ fn instructions_touch_what_the_manuals_say() {
         (Isa::Arm, true, T32),
         (Isa::Aarch64, false, A64),
         (Isa::Riscv64, false, RV64),
+        (Isa::Arm, false, extensions::A32),
+        (Isa::Arm, true, extensions::T32),
+        (Isa::Aarch64, false, extensions::A64),
+        (Isa::Riscv64, false, extensions::RV64),
     ] {
         let mut decoder = Pcode::new(isa, false);
         for (hex, expected) in table {
@@ -171,6 +217,7 @@ fn instructions_touch_what_the_manuals_say() {
                 .collect();
             let decoded = decoder.decode(0x8000, &bytes, thumb).expect(hex);
             assert_eq!(show(isa, &decoded), *expected, "{hex}");
+            assert_eq!(decoded.unmodelled, None, "{hex}");
             assert_eq!(decoded.size as usize, bytes.len(), "{hex}");
         }
     }
