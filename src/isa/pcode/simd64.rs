@@ -220,12 +220,30 @@ impl Evaluated<'_> {
         self.is(0xdf60_c400, 0x5e40_0400).then_some(operands).and_then(Operands::whole)
     }
 
-    /// Of AES and SM4, what does not go on with its destination.
+    /// Of ciphers and hashes, what does not go on with its destination, or takes parts.
     fn ciphers(&self) -> Option<Operands> {
-        if self.is(0xffff_ec00, 0x4e28_6800) {
-            return Operands::whole(vec![(self.rn(), WHOLE)]);
-        }
-        let key = self.is(0xffe0_fc00, 0xce60_c800);
-        key.then(|| vec![(self.rn(), WHOLE), (self.rm(), WHOLE)]).and_then(Operands::whole)
+        let (d, n, m) = (self.rd(), self.rn(), self.rm());
+        Operands::whole(if self.is(0xffff_ec00, 0x4e28_6800) {
+            // AESMC, AESIMC.
+            vec![(n, WHOLE)]
+        } else if self.is(0xffe0_fc00, 0xce60_c800) {
+            // SM4EKEY.
+            vec![(n, WHOLE), (m, WHOLE)]
+        } else if self.is(0xffe0_8000, 0xce40_0000) {
+            // SM3SS1: the last element of three.
+            vec![(n, 12..16), (m, 12..16), (self.field(10, 5), 12..16)]
+        } else if self.is(0xffe0_c000, 0xce40_8000) {
+            // SM3TT1A to SM3TT2B.
+            let at = 4 * self.small(12, 2);
+            vec![(n, 12..16), (m, at..at + 4), (d, WHOLE)]
+        } else if self.is(0xffff_fc00, 0x5e28_2800) {
+            // SHA256SU0.
+            vec![(n, 0..4), (d, WHOLE)]
+        } else if self.is(0xffe0_fc00, 0xce60_8400) {
+            // SHA512H2.
+            vec![(n, 0..8), (m, WHOLE), (d, WHOLE)]
+        } else {
+            return None;
+        })
     }
 }

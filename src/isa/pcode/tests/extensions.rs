@@ -33,6 +33,13 @@ pub const A64: &[(&str, &str)] = &[
     ("76584c6f", "fcmla v22.8h, v3.8h, v12.h[0x2], #0xb4 | v3 v12.8+4 v22 | v22 |  | next"),
     ("a03ec15e", "frsqrts h0, h21, h1 | v1.0+2 v21.0+2 | v0 |  | next"),
     ("b320541f", "fmadd d19, d5, d20, d8 | v5.0+8 v8.0+8 v20.0+8 | v19 |  | next"),
+    (
+        "a3325ace",
+        "sm3ss1 v3.4s, v21.4s, v26.4s, v12.4s | v12.12+4 v21.12+4 v26.12+4 | v3 |  | next",
+    ),
+    ("4ba757ce", "sm3tt1b v11.4s, v26.4s, v23.s[0x2] | v11 v23.8+4 v26.12+4 | v11 |  | next"),
+    ("5c2a285e", "sha256su0 v28.4s, v18.4s | v18.0+4 v28 | v28 |  | next"),
+    ("63857fce", "sha512h2 q3, q11, v31.2d | v3 v11.0+8 v31 | v3 |  | next"),
 ];
 
 pub const A32: &[(&str, &str)] = &[
