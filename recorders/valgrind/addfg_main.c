@@ -671,8 +671,8 @@ static void pre_options(void)
     VG_(details_copyright_author)("Copyright the addfg authors, GPL-2.0-or-later.");
     VG_(details_bug_reports_to)("addfg");
     VG_(details_avg_translation_sizeB)(400);
-    /* Else a load is left out of whose register the next ones need nothing: a program reads a flag, and forgets it. */
-    VG_(clo_vex_control).iropt_register_updates_default = VG_(clo_px_file_backed) = VexRegUpdAllregsAtMemAccess;
+    /* Else a load is left out whose register the next instructions overwrite: a program reads a flag, and forgets it. */
+    VG_(clo_vex_control).iropt_register_updates_default = VG_(clo_px_file_backed) = VexRegUpdAllregsAtEachInsn;
     VG_(basic_tool_funcs)(begin, instrument, end);
     VG_(needs_command_line_options)(option, usage, debug_usage);
     VG_(needs_client_requests)(client_request);

@@ -68,6 +68,19 @@ impl Debug {
         Some((location.file?.to_owned(), location.line.filter(|&line| line > 0)))
     }
 
+    /// File of the function at a link-time address: not of what is inlined there.
+    pub fn function_file(&self, address: u64) -> Option<String> {
+        let context = self.lines()?.lock().ok()?;
+        let mut frames = context.find_frames(address).skip_all_loads().ok()?;
+        let mut file = None;
+        // The innermost first.
+        for _ in 0..MOST_FRAMES {
+            let Some(frame) = frames.next().ok().flatten() else { break };
+            file = frame.location.and_then(|location| location.file);
+        }
+        file.map(str::to_owned)
+    }
+
     /// The inlined calls that a link-time address is in, the outermost first.
     pub fn inlined(&self, address: u64) -> Vec<Inlined> {
         let Some(context) = self.lines().and_then(|lines| lines.lock().ok()) else {

@@ -233,9 +233,8 @@ impl Image {
         let mut functions = bounds::functions(path, &file, &symbols, stubs, complete);
         if let Some(dwarf) = &dwarf {
             for function in functions.iter_mut().filter(|f| !f.name.contains("@plt")) {
-                if let Some((path, _)) = dwarf.line(function.address) {
-                    function.file = Some(path);
-                }
+                let path = dwarf.function_file(function.address);
+                function.file = path.or(function.file.take());
             }
         }
         let sections = sections(&file);

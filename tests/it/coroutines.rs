@@ -42,14 +42,12 @@ fn coroutines_are_called_once() {
     assert_eq!(rows(&scratch.path("steps.duckdb"), roots), ["first", "second"]);
 }
 
-/// Goroutines go on in other threads, and on other stacks than they began on.
-#[test]
-fn goroutines_are_called_as_often_as_they_say() {
-    let scratch = Scratch::new("goroutines");
-    let (source, program) =
-        (repository("tests/programs/goroutines.go"), scratch.path("goroutines"));
+/// A Go program, if it can be compiled.
+fn go(scratch: &Scratch, source: &str) -> Option<std::path::PathBuf> {
+    let (source, program) = (repository(source), scratch.path("program"));
     if !have("go") || !have("valgrind") {
-        return skipped("goroutines: needs go and valgrind");
+        skipped("goroutines: needs go and valgrind");
+        return None;
     }
     let built = Command::new("go")
         .args(["build", "-o", utf8(&program), utf8(&source)])
@@ -58,22 +56,50 @@ fn goroutines_are_called_as_often_as_they_say() {
         .output()
         .expect("go");
     assert!(built.status.success(), "{}", said(&built));
+    Some(program)
+}
+
+/// Each of so many functions is called as often as the program says.
+fn is_as_said(
+    scratch: &Scratch,
+    program: &std::path::Path,
+    (processors, mode): (&str, &str),
+    many: usize,
+) {
+    let db = scratch.path("run.duckdb");
+    let output = Command::new(env!("CARGO_BIN_EXE_addfg"))
+        .args(["record", "--quiet", "--force", mode, "-o", utf8(&db), "--", utf8(program)])
+        .env("GOMAXPROCS", processors)
+        .output()
+        .expect("addfg");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let count = |line: &str| {
+        let (name, calls) = line.split_once(' ')?;
+        Some((name.to_owned(), calls.parse().ok()?))
+    };
+    let mut expected: Vec<(String, u64)> = text.lines().filter_map(count).collect();
+    expected.sort();
+    assert_eq!(expected.len(), many, "{text}{}", said(&output));
+    let names: Vec<&str> = expected.iter().map(|(name, _)| &name[..]).collect();
+    assert_eq!(calls(&db, &names), expected, "{processors} processors, {mode}");
+}
+
+/// Goroutines go on in other threads, and on other stacks than they began on.
+#[test]
+fn goroutines_are_called_as_often_as_they_say() {
+    let scratch = Scratch::new("goroutines");
+    let Some(program) = go(&scratch, "tests/programs/goroutines.go") else { return };
     for processors in ["1", "2", "4"] {
-        let db = scratch.path("run.duckdb");
-        let output = Command::new(env!("CARGO_BIN_EXE_addfg"))
-            .args(["record", "--quiet", "--force", "-o", utf8(&db), "--", utf8(&program)])
-            .env("GOMAXPROCS", processors)
-            .output()
-            .expect("addfg");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let count = |line: &str| {
-            let (name, calls) = line.split_once(' ')?;
-            Some((name.to_owned(), calls.parse().ok()?))
-        };
-        let mut expected: Vec<(String, u64)> = text.lines().filter_map(count).collect();
-        expected.sort();
-        assert_eq!(expected.len(), 6, "{text}{}", said(&output));
-        let names: Vec<&str> = expected.iter().map(|(name, _)| &name[..]).collect();
-        assert_eq!(calls(&db, &names), expected, "{processors} processors");
+        is_as_said(&scratch, &program, (processors, "--detail=summary"), 6);
+    }
+}
+
+/// Stacks that are copied while goroutines wait on them.
+#[test]
+fn goroutines_are_called_once_though_their_stacks_are_copied() {
+    let scratch = Scratch::new("goroutines-copied");
+    let Some(program) = go(&scratch, "tests/programs/collected.go") else { return };
+    for mode in ["--detail=summary", "--no-steps"] {
+        is_as_said(&scratch, &program, ("1", mode), 4);
     }
 }

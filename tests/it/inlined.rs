@@ -78,3 +78,26 @@ fn a_function_comes_apart_into_what_was_inlined() {
         ok(&["graph", utf8(&db), "--expand", "sum", "--inside", "inlined", "--top", "100000"]);
     assert!(dot.contains("called at inlined.c:6"), "{dot}");
 }
+
+/// A function is of the file that it stands in, though the code of another one is inlined where it begins.
+#[test]
+fn a_function_is_of_its_own_file() {
+    let scratch = Scratch::new("inlined-file");
+    if !have("gcc") || !have("valgrind") {
+        return skipped("files of functions: needs gcc and valgrind");
+    }
+    let (header, source, program) =
+        (scratch.path("of.h"), scratch.path("of.c"), scratch.path("of"));
+    std::fs::write(&header, "static inline int add(volatile int *at) { return *at += 3; }\n")
+        .unwrap();
+    let text = "#include \"of.h\"\nint all;\n__attribute__((noinline)) int sum(void) { return add(&all) + 1; }\n\
+                int main(void) { int s = 0; for (int i = 0; i < 9; i++) s += sum(); return s == 0; }\n";
+    std::fs::write(&source, text).unwrap();
+    make("gcc", &source, &["-g", "-O2"], &program);
+    let db = scratch.path("of.duckdb");
+    let output = addfg(&["record", "-q", "-o", utf8(&db), "--", utf8(&program)]);
+    assert!(output.status.success(), "{}", said(&output));
+    let files = "SELECT f.name, parse_filename(path), owner FROM function_symbol f JOIN source_file USING (file_id)
+                 WHERE f.name IN ('sum', 'main') ORDER BY 1";
+    assert_eq!(rows(&db, files), ["main,of.c,program", "sum,of.c,program"]);
+}

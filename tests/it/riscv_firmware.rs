@@ -145,3 +145,52 @@ fn a_log_of_the_firmware_gives_the_same() {
         is_right(&db);
     }
 }
+
+/// A trap that is taken right behind `mret`, when a handler has gone back to another task, interrupts that one.
+#[test]
+fn a_trap_behind_the_way_back_is_of_the_next_task() {
+    let scratch = Scratch::new("chained");
+    if !have("riscv64-linux-gnu-gcc") || !have("qemu-system-riscv64") {
+        return skipped("chained traps: needs riscv64-linux-gnu-gcc and qemu-system-riscv64");
+    }
+    let folder = repository("tests/programs/interrupts");
+    let (elf, db) = (scratch.path("chained.elf"), scratch.path("chained.duckdb"));
+    let built = Command::new("riscv64-linux-gnu-gcc")
+        .args([
+            "-march=rv64ima_zicsr",
+            "-mabi=lp64",
+            "-mcmodel=medany",
+            "-O1",
+            "-g",
+            "-nostdlib",
+            "-ffreestanding",
+        ])
+        .args([
+            "-static",
+            "-fno-pie",
+            "-no-pie",
+            "-mno-relax",
+            "-msmall-data-limit=0",
+            "-fno-tree-loop-distribute-patterns",
+        ])
+        .args(["-Wl,--build-id=none", "-Wl,-e,_start", "-T", utf8(&folder.join("chained.ld"))])
+        .args(["-o", utf8(&elf), utf8(&folder.join("chained.c"))])
+        .output()
+        .expect("a compiler");
+    assert!(built.status.success(), "{}", said(&built));
+    let emulator = format!("qemu-system-riscv64 {MACHINE} -kernel");
+    let record = ["record", "--quiet", "-o", utf8(&db), "--qemu", &emulator, "--", utf8(&elf)];
+    let output = addfg(&record);
+    if said(&output).contains("unknown option") {
+        return skipped("chained traps: QEMU was built without plugins");
+    }
+    assert!(output.status.success(), "{}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut expected: Vec<String> =
+        text.lines().map(|line| line.trim().replace(' ', ",")).filter(|l| !l.is_empty()).collect();
+    expected.sort();
+    assert_eq!(expected.len(), 6, "{text}");
+    let calls = "SELECT name, calls FROM function_profile JOIN function_symbol USING (function_id)
+        WHERE name SIMILAR TO '[fg][0-2]' ORDER BY 1";
+    assert_eq!(rows(&db, calls), expected);
+}

@@ -247,7 +247,7 @@ pub fn recorder() -> Option<PathBuf> {
 
 /// With loads that nobody needs, as addfg's recorder has them.
 const LACKEY: [&str; 3] =
-    ["--tool=lackey", "--trace-mem=yes", "--vex-iropt-register-updates=allregs-at-mem-access"];
+    ["--tool=lackey", "--trace-mem=yes", "--vex-iropt-register-updates=allregs-at-each-insn"];
 
 fn valgrind(recorder: &Path, arguments: &[&str], program: &Path) {
     let mut command = Command::new("valgrind");
