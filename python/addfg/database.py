@@ -20,14 +20,27 @@ def extension():
     return None
 
 
+# Connections with the extension, by file, with what the file was then. The extension keeps the file open, and DuckDB before 2.0.1 waits
+# for ever where such a file is opened again.
+_open = {}
+
+
 def connect(path):
     """A connection that reads, with the extension where it is there and DuckDB takes it: it has no signature of DuckDB's makers."""
     loaded = extension()
     if loaded:
+        name, status = os.path.realpath(path), os.stat(path)
+        state = status.st_ino, status.st_mtime_ns
+        if name in _open:
+            connection, before = _open[name]
+            if before != state:
+                raise RuntimeError(f"{path} has changed since it was opened: begin a new process")
+            return connection.cursor()
         try:
             connection = duckdb.connect(path, read_only=True, config={"allow_unsigned_extensions": "true"})
             connection.load_extension(str(loaded))
-            return connection
+            _open[name] = connection, state
+            return connection.cursor()
         except duckdb.Error:
             # The file is open with other settings already, or the extension is of another machine.
             pass

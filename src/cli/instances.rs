@@ -29,6 +29,12 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     let found = resolve_function(&db, &args.function)?;
+    if found.instance.is_some() {
+        anyhow::bail!(
+            "instances compares all calls of a function; `addfg graph --focus {}` draws this one",
+            args.function
+        );
+    }
     let db = args.database.prepared(db, Detail::Instance)?;
     let list = instances(&db, found.function_id, listing::limit(args.limit))?;
     let mut out = std::io::BufWriter::new(super::output::stdout());

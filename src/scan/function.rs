@@ -2,6 +2,7 @@
 
 use super::rows::{Argument, Error, Function, Rows, Shared, Sources};
 use super::{low, middle};
+use crate::store::chunk;
 use crate::store::source::{Block, Cells, Column, Kind};
 use duckdb::Connection;
 use duckdb::core::{DataChunkHandle, FlatVector, Inserter, LogicalTypeHandle, LogicalTypeId};
@@ -105,6 +106,8 @@ impl<const N: usize> VTab for Of<N> {
                 open()?.ok_or("the chunks of this run cannot be gone through alone")?
             }
         };
+        // Else DuckDB takes it for a row, and keeps the run to look others up in it.
+        bind.set_cardinality(rows.parts() as u64 * chunk::STEPS, false);
         Ok(Arc::new(Asked { rows, source }))
     }
 

@@ -56,7 +56,8 @@ pub(super) static CALLS: Function = Function {
 
 /// All functions, and the ids of those with a name; None: no name is asked for.
 fn functions(source: &dyn Source) -> Result<Vec<(FunctionId, String)>, Error> {
-    let sql = "SELECT function_id, name FROM function_symbol";
+    // What is outside of the program has no steps to give rows of.
+    let sql = "SELECT function_id, name FROM function_symbol WHERE kind <> 'pseudo'";
     let found = all(source, sql, &[Kind::Integer, Kind::Varchar])?;
     let mut columns = found.columns.into_iter().map(|column| column.cells);
     let (Some(Cells::Integer(ids)), Some(Cells::Varchar(names))) = (columns.next(), columns.next())
@@ -78,7 +79,9 @@ fn named(
     let ids = functions.iter().filter(|(_, known)| known == name).map(|(id, _)| *id);
     let ids: BTreeSet<FunctionId> = ids.collect();
     if ids.is_empty() {
-        return Err(format!("no function has the name {}", visible(name)).into());
+        let more =
+            if name.starts_with('<') { ": `addfg flows` has what comes from outside" } else { "" };
+        return Err(format!("no function has the name {}{more}", visible(name)).into());
     }
     Ok(Some(ids))
 }

@@ -172,6 +172,7 @@ fn arguments_that_mean_nothing_are_told() {
     for (sql, text) in [
         ("FROM communications('nobody', NULL)", "no function has the name nobody"),
         ("FROM calls_of('')", "no function has the name"),
+        ("FROM communications('<input>', NULL)", "has what comes from outside"),
         ("FROM addfg_steps(1, 2, database := 'other')", "addfg sql has one only"),
         ("FROM addfg_steps(1)", "addfg_steps"),
     ] {
