@@ -27,6 +27,9 @@
 #include "pub_tool_guest.h"
 #include "pub_tool_threadstate.h"
 #include "pub_tool_transtab.h"
+#if defined(VGA_amd64)
+#include "libvex_guest_amd64.h"
+#endif
 #include <stddef.h>
 
 /* The core has it, the tools' headers do not. */
@@ -218,6 +221,20 @@ static void note_of_stack(Making *m, IRTemp t, const IRExpr *e)
     if (e->tag == Iex_Get) is = e->Iex.Get.offset == m->stack_at || e->Iex.Get.offset == m->frame_at;
     if (e->tag == Iex_Binop) is = is_of_stack(m, e->Iex.Binop.arg1) || is_of_stack(m, e->Iex.Binop.arg2);
     m->of_stack[t] = is;
+}
+
+/* The process has memory that sums only reserve, some terabytes: to lock all would make it real. So `mlockall` is `munlockall`. */
+static void lock_nothing(Making *m)
+{
+#if defined(VGA_amd64)
+    if (!summing || m->out->jumpkind != Ijk_Sys_syscall) return;
+    Int at = offsetof(VexGuestAMD64State, guest_RAX);
+    IRTemp number = assign(m, Ity_I64, IRExpr_Get(at, Ity_I64));
+    IRExpr *locks = IRExpr_Binop(Iop_CmpEQ64, IRExpr_RdTmp(number), IRExpr_Const(IRConst_U64(__NR_mlockall)));
+    IRTemp is = assign(m, Ity_I1, locks);
+    IRExpr *other = IRExpr_ITE(IRExpr_RdTmp(is), IRExpr_Const(IRConst_U64(__NR_munlockall)), IRExpr_RdTmp(number));
+    add(m, IRStmt_Put(at, IRExpr_RdTmp(assign(m, Ity_I64, other))));
+#endif
 }
 
 /* Before the stack pointer gets something else than that. */
@@ -493,6 +510,7 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
     hooks(m.out, layout, closure->nraddr);
     if (!in_part) {
         for (Int i = 0; i < in->stmts_used; i++) add(&m, in->stmts[i]);
+        lock_nothing(&m);
         return m.out;
     }
     asked_here(m.out, layout, closure->nraddr);
@@ -563,6 +581,7 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
     VG_(free)(m.of_stack);
     if (m.sizes) VG_(free)(m.sizes);
     if (m.bytes) VG_(free)(m.bytes);
+    lock_nothing(&m);
     if (m.access) VG_(free)(m.access);
     if (m.field) VG_(free)(m.field);
     if (m.exit) VG_(free)(m.exit);

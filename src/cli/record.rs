@@ -137,9 +137,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let output = args.output.unwrap_or_else(|| record::default_output(&name));
     let allocators = args.how.allocator.iter().map(OwnAllocator::text).collect();
     let mut options = args.how.options(output.clone())?;
-    if options.elfs.is_empty() {
-        options.elfs.extend(images.into_iter().map(|path| ElfInput { path, bias: None }));
-    }
+    // Those that are given are others, or say where one of these lies.
+    let file = |path: &std::path::Path| std::fs::canonicalize(path).ok();
+    let is_given = |path: &PathBuf| options.elfs.iter().any(|elf| file(&elf.path) == file(path));
+    let own: Vec<PathBuf> = images.into_iter().filter(|path| !is_given(path)).collect();
+    options.elfs.splice(0..0, own.into_iter().map(|path| ElfInput { path, bias: None }));
     load::refuse_existing(&options)?;
     for left in record::abandoned(&output) {
         say!(

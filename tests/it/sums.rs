@@ -1153,3 +1153,16 @@ fn a_signal_takes_a_snapshot() {
     let [first, second] = ["run.1.duckdb", "run.2.duckdb"].map(|name| steps(&scratch.path(name)));
     assert!(first < second, "{first} {second}");
 }
+
+/// The memory that sums reserve is not made real by a program that locks its own.
+#[test]
+fn memory_that_is_reserved_is_not_locked() {
+    if !have("valgrind") || !have("gcc") || !cfg!(target_arch = "x86_64") {
+        return skipped("locked memory: needs valgrind, gcc and x86-64");
+    }
+    let scratch = Scratch::new("sums-locked");
+    let (program, db) = (scratch.path("lock_all"), scratch.path("lock_all.duckdb"));
+    make("gcc", &repository("tests/programs/lock_all.c"), &["-O1", "-g"], &program);
+    let output = addfg(&["record", "-q", "--no-steps", "-o", utf8(&db), "--", utf8(&program)]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+}
