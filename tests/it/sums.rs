@@ -1,7 +1,9 @@
 //! What the recorder sums while a program runs is what the pass makes of the recording of the same run: each row of
 //! function_profile, call_edge, stack_profile, function_dataflow, stack_edge and thread.
 
-use crate::common::{Scratch, command, have, ok, repository, said, seeds, utf8};
+use crate::common::{
+    Scratch, addfg, command, have, make, ok, repository, said, seeds, skipped, utf8,
+};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::time::Duration;
