@@ -372,6 +372,18 @@ static void tell_positions(const Call *c)
         if (c->argument[i]) tell_access(True, c->argument[i], 8, True);
 }
 
+/* The other process that a call reads or writes may be this one: so many bytes of the parts of a vector. */
+static void tell_other(const Call *c, UInt number, Bool is_write, ULong bytes)
+{
+    const struct vki_iovec *part = (const struct vki_iovec *)c->argument[3];
+    if (c->number != number || (Int)c->argument[0] != VG_(getpid)()) return;
+    for (UWord i = 0; i < c->argument[4] && bytes && readable((Addr)(part + i), sizeof *part); i++) {
+        ULong here = part[i].iov_len < bytes ? part[i].iov_len : bytes;
+        if (here) tell_access(is_write, (Addr)part[i].iov_base, here, False);
+        bytes -= here;
+    }
+}
+
 static void tell_moved(const Call *c, Bool error, UWord result)
 {
     Layout layout = c->shape->layout;
@@ -380,6 +392,9 @@ static void tell_moved(const Call *c, Bool error, UWord result)
     for (UInt i = 0; i < c->texts.count && !reads; i++) tell_access(False, c->texts.range[i].address, c->texts.range[i].bytes, False);
     for (UInt i = 0; i < c->reads.count && !error && !reads && layout == AS_TOLD; i++)
         tell_access(False, c->reads.range[i].address, c->reads.range[i].bytes, False);
+#ifdef __NR_process_vm_readv
+    if (!error) tell_other(c, __NR_process_vm_readv, False, result);
+#endif
     Bool known = tell_written(c, error, result);
     /* Structures, and what is no data: names of peers, positions. */
     for (UInt i = 0; i < c->writes.count && !known; i++)
@@ -395,6 +410,9 @@ static void tell_moved(const Call *c, Bool error, UWord result)
 #endif
     else if (layout != AS_TOLD && layout != NO_DATA) tell_parts(c, result);
     to_file = False;
+#ifdef __NR_process_vm_writev
+    tell_other(c, __NR_process_vm_writev, True, result);
+#endif
 }
 
 static void tell_call(Call *c, Bool error, UWord result)

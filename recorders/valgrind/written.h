@@ -146,17 +146,6 @@ static void note_written(Call *c)
 /* ---- behind it ---- */
 
 static void tell_write(Addr a, ULong bytes) { if (a && bytes) tell_access(True, a, bytes, False); }
-
-/* So many bytes were written to the parts of a vector, one behind the other. */
-static void tell_vector(Addr vector, UWord count, ULong bytes)
-{
-    const struct vki_iovec *part = (const struct vki_iovec *)vector;
-    for (UWord i = 0; i < count && bytes && readable((Addr)(part + i), sizeof *part); i++) {
-        ULong here = part[i].iov_len < bytes ? part[i].iov_len : bytes;
-        tell_write((Addr)part[i].iov_base, here);
-        bytes -= here;
-    }
-}
 static void tell_structure(Addr a, ULong bytes) { if (a && bytes) tell_access(True, a, bytes, True); }
 
 static ULong least(ULong a, ULong b) { return a < b ? a : b; }
@@ -528,11 +517,6 @@ static Bool tell_written(const Call *c, Bool error, UWord result)
         if (!error && result && readable(argument[0], 32)) tell_made(of[0], of[3], of[2], of[1]);
         return True;
     }
-#endif
-#ifdef __NR_process_vm_writev
-    case __NR_process_vm_writev:
-        if (!error && (Int)argument[0] == VG_(getpid)()) tell_vector(argument[3], argument[4], result);
-        return False;
 #endif
     case __NR_wait4:
         if (error || !result) return True;

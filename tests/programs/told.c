@@ -144,8 +144,8 @@ static void buffers(int file, int pipe_in, int pipe_out)
     struct iovec into = { two + 200, 9 };
     C(vmsplice, pipe_in, &into, 1, 0, 0, 0); W(two + 200, 9); over();
     struct iovec here = { two, 10 }, there = { three, 10 };
-    C(process_vm_readv, getpid(), &here, 1, &there, 1, 0); W(two, 10); over();
-    C(process_vm_writev, getpid(), &here, 1, &there, 1, 0); R(two, 10); over();
+    C(process_vm_readv, getpid(), &here, 1, &there, 1, 0); R(three, 10); W(two, 10); over();
+    C(process_vm_writev, getpid(), &here, 1, &there, 1, 0); R(two, 10); W(three, 10); over();
 }
 
 /* 1024 parts are what the system takes; of the last one there is a byte. */
