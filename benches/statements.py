@@ -25,6 +25,7 @@ STATEMENTS = [
     "SELECT (read_seq - write_seq) // 1000000, count(*), sum(bytes) FROM communication WHERE space = 'memory' GROUP BY 1 ORDER BY 1 LIMIT 40",
     "SELECT address, count(*) FROM communication WHERE read_seq BETWEEN 400000000 AND 420000000 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10",
     "SELECT function_id, kind, count(*), sum(steps_self), max(depth) FROM function_call GROUP BY ALL ORDER BY ALL",
+    "SELECT i.function_id, count(*) FROM steps(400000000, 450000000) JOIN instruction i USING (instruction_id) GROUP BY 1 ORDER BY 2 DESC, 1",
 ]
 
 

@@ -427,6 +427,30 @@ fn rows_are_made_in_the_database() {
     assert_eq!(rows(&full, ask), before);
 }
 
+/// Queries of the library that read the rows of a run end with an error where it has none, in any DuckDB.
+#[test]
+fn queries_of_rows_are_refused_where_there_are_none() {
+    let db = open(&example("jpeg", "summary"));
+    let folder = repository("queries/library");
+    let mut refused = 0;
+    for entry in std::fs::read_dir(&folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(&path).expect("a query");
+        if path.extension().is_none_or(|e| e != "sql") || !text.contains("FROM block_run") {
+            continue;
+        }
+        let mut statement = db.prepare(&text).expect("a statement");
+        let given = vec![1_000_000u64; statement.parameter_count()];
+        let rows = statement
+            .query(duckdb::params_from_iter(given))
+            .map(|mut rows| rows.next().map(|_| ()));
+        let error = rows.and_then(|next| next).expect_err(&path.display().to_string()).to_string();
+        assert!(error.contains("packed"), "{}: {error}", path.display());
+        refused += 1;
+    }
+    assert!(refused >= 5, "{refused}");
+}
+
 /// Without steps nothing is packed, and what needs them says so.
 #[test]
 fn a_build_without_steps_says_so() {

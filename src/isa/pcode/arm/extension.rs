@@ -1,6 +1,7 @@
 //! "Additional Advanced SIMD" of ARMv8: complex numbers, dot and matrix products, long products of
 //! half precision. The specification takes some for coprocessors, and leaves the sums out of others.
 
+use super::opcode::Opcode;
 use super::simd::decoded;
 use crate::event::RegSpan;
 use crate::isa::decoded::Decoded;
@@ -83,27 +84,18 @@ impl Rotation {
     }
 }
 
-/// A vector register as the opcode has it: one bit, and four.
-struct Opcode {
-    word: u32,
-    doubles: u16,
-}
-
 impl Opcode {
-    fn field(&self, low: u32, bits: u32) -> u16 {
-        (self.word >> low & ((1 << bits) - 1)) as u16
-    }
-
-    /// A register of `size` bytes by the places of its upper four bits or its lower four, and of the
-    /// other one. Singles have that below, the others above.
-    fn register(&self, four: u32, one: u32, size: u16) -> (String, RegSpan) {
-        let (four, one) = (self.field(four, 4), self.field(one, 1));
-        let (letter, number) = match size {
-            4 => ('s', four << 1 | one),
-            8 => ('d', one << 4 | four),
-            _ => ('q', (one << 4 | four) >> 1),
+    /// A register of `size` bytes, and how it is written.
+    fn shown(&self, four: u32, one: u32, size: u16) -> (String, RegSpan) {
+        let (letter, (number, span)) = match size {
+            4 => ('s', self.single(four, one)),
+            8 => ('d', self.double(four, one)),
+            _ => {
+                let number = self.double(four, one).0 >> 1;
+                ('q', (number, RegSpan { offset: self.doubles + size * number, size }))
+            }
         };
-        (format!("{letter}{number}"), RegSpan { offset: self.doubles + size * number, size })
+        (format!("{letter}{number}"), span)
     }
 
     /// The last operand and how it is written.
@@ -114,8 +106,8 @@ impl Opcode {
         };
         let (m, low, three) = (self.field(5, 1), self.field(0, 4), self.field(0, 3));
         match last {
-            Last::Vector => self.register(0, 5, size),
-            Last::Double => self.register(0, 5, 8),
+            Last::Vector => self.shown(0, 5, size),
+            Last::Double => self.shown(0, 5, 8),
             Last::Word => element('d', low, 8, m, 4),
             // Of a half of a double register where the vectors are of 8 bytes.
             Last::Half if size == 4 => element('s', three << 1 | m, 4, low >> 3, 2),
@@ -131,12 +123,12 @@ impl Opcode {
 pub fn extension(file: &Registers, word: u32) -> Option<Decoded> {
     let row = ROWS.iter().find(|(mask, value, ..)| word & mask == *value)?;
     let (_, _, name, form, last) = *row;
-    let opcode = Opcode { word, doubles: file.lookup("d0")?.offset };
+    let opcode = Opcode::new(file, word)?;
     let quad = form == Form::Halves || opcode.field(6, 1) == 1;
     let width = if quad { 16 } else { 8 };
     let size = if form == Form::Long { width / 2 } else { width };
-    let (d, to) = opcode.register(12, 22, width);
-    let (n, first) = opcode.register(16, 7, size);
+    let (d, to) = opcode.shown(12, 22, width);
+    let (n, first) = opcode.shown(16, 7, size);
     let (m, second) = opcode.last(last, size);
     let mut reads: Vec<RegSpan> = vec![first, second];
     if form == Form::Halves {

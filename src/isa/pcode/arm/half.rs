@@ -6,6 +6,7 @@
 
 use super::super::describe::NEXT;
 use super::super::register_map::spans;
+use super::opcode::Opcode;
 use super::simd::decoded;
 use crate::event::RegSpan;
 use crate::isa::decoded::{Decoded, MemOperand, Moved, RegAccess};
@@ -54,33 +55,9 @@ pub fn narrowed(file: &Registers, word: u32, mut decoded: Decoded) -> Decoded {
     decoded
 }
 
-/// An opcode, whose registers are numbered by four bits and one.
-struct Opcode {
-    word: u32,
-    doubles: u16,
-}
-
 impl Opcode {
-    fn is(&self, mask: u32, value: u32) -> bool {
-        self.word & mask == value
-    }
-
-    fn field(&self, low: u32, bits: u32) -> u16 {
-        (self.word >> low & ((1 << bits) - 1)) as u16
-    }
-
-    fn single(&self, four: u32, one: u32) -> (u16, RegSpan) {
-        let number = self.field(four, 4) << 1 | self.field(one, 1);
-        (number, RegSpan { offset: self.doubles + 4 * number, size: 4 })
-    }
-
-    fn double(&self, four: u32, one: u32) -> (u16, RegSpan) {
-        let number = self.field(one, 1) << 4 | self.field(four, 4);
-        (number, RegSpan { offset: self.doubles + 8 * number, size: 8 })
-    }
-
     /// Moves of halves, and conversions.
-    fn operation(&self) -> Option<(String, Vec<RegSpan>, Vec<RegSpan>)> {
+    fn of_halves(&self) -> Option<(String, Vec<RegSpan>, Vec<RegSpan>)> {
         let (to, d) = self.single(12, 22);
         let (from, m) = self.single(0, 5);
         let part = |span: RegSpan, skip| RegSpan { offset: span.offset + skip, size: 2 };
@@ -110,8 +87,8 @@ impl Opcode {
 
 /// Such an instruction without one of single precision, no condition yet; None for everything else.
 pub fn own(file: &Registers, address: u64, word: u32, thumb: bool) -> Option<Decoded> {
-    let opcode = Opcode { word, doubles: file.lookup("d0")?.offset };
-    if let Some((text, reads, writes)) = opcode.operation() {
+    let opcode = Opcode::new(file, word)?;
+    if let Some((text, reads, writes)) = opcode.of_halves() {
         return Some(decoded(file, text, reads, writes));
     }
     if word >> 28 != 15 && opcode.is(0x0fbf_0fd0, 0x0eb9_0bc0) {

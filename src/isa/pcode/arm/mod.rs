@@ -9,6 +9,7 @@ use crate::registers::Registers;
 mod extension;
 pub mod half;
 pub mod lists;
+mod opcode;
 mod simd;
 mod structures;
 

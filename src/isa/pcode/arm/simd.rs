@@ -2,6 +2,7 @@
 
 use super::super::describe::NEXT;
 use super::super::register_map::spans;
+use super::opcode::Opcode;
 use crate::event::RegSpan;
 use crate::isa::decoded::{Decoded, RegAccess};
 use crate::registers::Registers;
@@ -26,25 +27,10 @@ fn a32(word: u32, thumb: bool) -> Option<u32> {
     }
 }
 
-/// The opcode with the offset of d0.
-struct Opcode {
-    word: u32,
-    doubles: u16,
-}
-
 impl Opcode {
-    fn is(&self, mask: u32, value: u32) -> bool {
-        self.word & mask == value
-    }
-
-    /// Up to 8 bits.
-    fn field(&self, low: u32, bits: u32) -> u16 {
-        (self.word >> low & ((1 << bits) - 1)) as u16
-    }
-
-    /// Number of a double register: its upper bit stands apart from the four lower ones.
+    /// Number of a double register.
     fn number(&self, upper: u32, lower: u32) -> u16 {
-        self.field(upper, 1) << 4 | self.field(lower, 4)
+        self.double(lower, upper).0
     }
 
     fn vector(&self, number: u16, quad: bool) -> RegSpan {
@@ -60,7 +46,7 @@ impl Opcode {
 /// Source: Arm Architecture Reference Manual (DDI 0406), A7.4 "Advanced SIMD data-processing
 /// instructions".
 pub fn data(file: &Registers, word: u32, thumb: bool) -> Option<Decoded> {
-    let opcode = Opcode { word: a32(word, thumb)?, doubles: file.lookup("d0")?.offset };
+    let opcode = Opcode::new(file, a32(word, thumb)?)?;
     if let Some((text, from, to)) = opcode.of_one() {
         return Some(decoded(file, text, vec![from], vec![to]));
     }

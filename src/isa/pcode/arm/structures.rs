@@ -2,6 +2,7 @@
 //! in part.
 
 use super::super::describe::NEXT;
+use super::opcode::Opcode;
 use crate::event::RegSpan;
 use crate::isa::decoded::{Decoded, MemOperand};
 use crate::isa::expr::Expr;
@@ -18,20 +19,10 @@ struct Elements {
     chunks: Vec<(u32, Option<RegSpan>)>,
 }
 
-struct Opcode {
-    word: u32,
-    doubles: u16,
-}
-
 impl Opcode {
-    /// Up to 5 bits.
-    fn field(&self, low: u32, bits: u32) -> u16 {
-        (self.word >> low & ((1 << bits) - 1)) as u16
-    }
-
     /// The `n`th double register from the first of the opcode on.
     fn register(&self, n: u16) -> Option<RegSpan> {
-        let number = (self.field(22, 1) << 4 | self.field(12, 4)) + n;
+        let number = self.double(12, 22).0 + n;
         (number < 32).then(|| RegSpan { offset: self.doubles + 8 * number, size: 8 })
     }
 
@@ -107,7 +98,7 @@ pub fn structure(file: &Registers, word: u32, thumb: bool) -> Option<Decoded> {
     if word & 0xff10_0000 != prefix {
         return None;
     }
-    let opcode = Opcode { word, doubles: file.lookup("d0")?.offset };
+    let opcode = Opcode::new(file, word)?;
     let Elements { count, mut pieces, chunks } = opcode.elements()?;
     let load = opcode.field(21, 1) == 1;
     let (rn, rm) = (opcode.field(16, 4), opcode.field(0, 4));
