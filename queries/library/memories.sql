@@ -31,7 +31,7 @@ piece AS (
 touched AS (
     SELECT i.function_id, r.thread_id, a.is_write, r.address[a.memory_index + 1] AS address, a.size, count(*) AS n
     FROM block_run r JOIN block_access a USING (block_id) JOIN block_step s USING (block_id, step) JOIN instruction i USING (instruction_id)
-    WHERE a.space = 'memory' GROUP BY ALL),
+    WHERE a.space = 'memory' AND NOT EXISTS (SELECT 1 FROM lacks_steps WHERE no) GROUP BY ALL),
 part AS (
     SELECT t.* EXCLUDE (address, size), p.name, p.kind, greatest(t.address, p.first) AS first, least(t.address::HUGEINT + t.size - 1, p.last) AS last
     FROM touched t JOIN piece p ON t.address <= p.last AND t.address::HUGEINT + t.size > p.first),
