@@ -1,6 +1,6 @@
 -- Every communication that was found, one row each, in the order of the reads.
--- reads: instruction, source_file, variable, register, function_symbol, allocation, function_call
--- needs: TEMP TABLE found (as flows_window.sql gives), memory_place (as flows_places.sql gives)
+-- reads: instruction, source_file, variable, register, function_symbol, allocation, function_call, thread, process
+-- needs: TEMP TABLE found (as flows_window.sql gives), found_place (of those in memory: read_seq, address, via, variable_id)
 -- duckdb-only: ASOF joins and list functions
 -- writer_function, reader_function, write_seq, write_instruction, write_line, read_seq, read_instruction, read_line, via, place (variable
 -- with element and offset, or register, of what was allocated where and by whom, else address), address, bytes
@@ -8,8 +8,8 @@ WITH RECURSIVE named AS (
     SELECT f.*, p.via, v.name, f.address - v.address AS offset_bytes, v.size,
            regexp_extract_all(coalesce(v.type_name, ''), '\[(\d+)\]', 1)::BIGINT[] AS dimensions
     FROM found f
-    ASOF JOIN memory_place p ON f.address >= p.start
-    LEFT JOIN variable v ON NOT f.is_register AND v.variable_id = p.variable_id),
+    LEFT JOIN found_place p ON NOT f.is_register AND p.read_seq = f.read_seq AND p.address = f.address
+    LEFT JOIN variable v ON v.variable_id = p.variable_id),
 element AS (
     SELECT *, greatest(size // coalesce(list_product(dimensions), 1)::UBIGINT, 1) AS element_size FROM named),
 placed AS (
@@ -18,11 +18,21 @@ placed AS (
                k -> '[' || ((offset_bytes // element_size) // coalesce(list_product(dimensions[k + 1:]), 1)::UBIGINT)::BIGINT % dimensions[k] || ']'), '')
            || CASE WHEN offset_bytes % element_size > 0 THEN '+' || (offset_bytes % element_size) ELSE '' END AS variable
     FROM element),
--- What was allocated last that has the address, before it was read.
+-- The steps of a process follow those of the one before.
+span AS (
+    SELECT p.process_id, p.name, CASE WHEN count(*) OVER () = 1 THEN 9223372036854775807 ELSE sum(t.steps) OVER (ORDER BY process_id) END AS last
+    FROM process p JOIN (SELECT process_id, sum(steps) AS steps FROM thread GROUP BY ALL) t USING (process_id)),
+located AS (
+    SELECT a.seq, a.address, a.bytes, s.process_id, s.name FROM (FROM allocation WHERE kind = 'allocate') a ASOF JOIN span s ON a.seq <= s.last),
+read AS (
+    SELECT r.*, s.process_id, s.name
+    FROM (SELECT DISTINCT read_seq, address FROM placed WHERE NOT is_register AND via = 'heap' AND variable IS NULL) r
+    ASOF JOIN span s ON r.read_seq <= s.last),
+-- What the process allocated last that has the address, before it was read; else what the one did that it was forked from.
 allocated AS (
-    SELECT p.read_seq, p.address, arg_max(a.seq, a.seq) AS seq, arg_max(a.address, a.seq) AS start
-    FROM (SELECT DISTINCT read_seq, address FROM placed WHERE NOT is_register AND via = 'heap' AND variable IS NULL) p
-    JOIN allocation a ON a.kind = 'allocate' AND a.seq < p.read_seq AND a.address <= p.address AND p.address - a.address < a.bytes
+    SELECT r.read_seq, r.address, arg_max(a.seq, (a.process_id, a.seq)) AS seq, arg_max(a.address, (a.process_id, a.seq)) AS start
+    FROM read r JOIN located a ON a.seq < r.read_seq AND a.address <= r.address AND r.address - a.address < a.bytes
+        AND (a.process_id = r.process_id OR a.name = r.name)
     GROUP BY ALL),
 allocator AS (
     SELECT a.seq, arg_min(c.call_id, c.depth) AS call_id

@@ -26,8 +26,9 @@ pub struct Args {
     /// Where to start: step number, 0xADDRESS, FILE:LINE, or global variable
     ///
     /// An address is of an instruction or of a byte. For an instruction or line it is the last execution
-    /// (with --forward the first), for bytes what they hold in the end. For WET traces: address or line, with
-    /// #N for its instance N.
+    /// (with --forward the first), for bytes what they hold in the end. Bytes are those of the first process,
+    /// or of the one that has the variable; 2:0xADDRESS and 2:VARIABLE are of process 2. For WET traces:
+    /// address or line, with #N for its instance N.
     #[arg(long, value_name = "SEQ|0xADDRESS|FILE:LINE|VARIABLE")]
     at: String,
     /// Where the value came from (the default)

@@ -66,15 +66,15 @@ fn steps(connection: &Connection) -> Result<Vec<StepEdge>, GraphError> {
     let mut edges: Vec<StepEdge> = Vec::new();
     communications(&code, connection, |c| {
         let first = c.bytes.first;
-        let (via, unwritten) = places.at(first.space.is_register(), first.address);
-        let nobody = || pseudo.get(places.name(unwritten)).copied();
+        let at = places.of(first, c.read.seq);
+        let nobody = || pseudo.get(places.name(at.unwritten)).copied();
         edges.push(StepEdge {
             write: c.write.map_or(0, |w| access(w.access)),
             read: access(c.read),
             bytes: c.bytes.size,
             write_thread: c.write.map(|w| w.access.thread),
             read_thread: c.read.thread,
-            via: Via::of(via),
+            via: Via::of(at.via),
             nobody: if c.write.is_some() { None } else { nobody() },
         });
     })?;

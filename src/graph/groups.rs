@@ -6,9 +6,9 @@ use super::model::{NodeId, Via};
 use super::rows::{GroupFigures, LevelRows};
 use super::selection::{Selection, Stubs};
 use crate::id::FunctionId;
-use crate::query::places_of_memory;
 use crate::query::{each, keeps_part};
-use crate::replay::crossing::{NodeNumber, Nodes, Piece, beside, between};
+use crate::replay::crossing::{NodeNumber, Nodes, beside, between};
+use crate::replay::{Places, places};
 use duckdb::Connection;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -32,6 +32,7 @@ pub fn figures(
     // There are fewer functions than ids.
     let number = |id: &NodeId| ids.binary_search(id).map_or(NodeNumber::MAX, |at| at as NodeNumber);
     let of = |id: NodeId| to.get(&id).map(number);
+    let places = places(connection)?;
     let nodes = Nodes {
         of_function: to
             .iter()
@@ -41,12 +42,11 @@ pub fn figures(
             })
             .collect(),
         folds_stubs: selection.stubs == Stubs::Fold,
-        registers: Piece { start: 0, via: place(Via::Register), source: None },
-        pieces: Vec::new(),
-        wanted: Default::default(),
+        places: &places,
+        via: &|via| place(Via::of(via)),
+        sources: sources(connection, &places, of)?,
+        wanted: wanted(rows, selection, &to, number),
     };
-    let nodes = with_pieces(connection, nodes, of)?;
-    let nodes = Nodes { wanted: wanted(rows, selection, &to, number), ..nodes };
     let found = beside(connection, |stored| between(connection, &nodes, stored))?;
     let figures = found.into_iter().filter_map(|((writer, reader, via), sum)| {
         Some(GroupFigures {
@@ -65,12 +65,12 @@ fn place(via: Via) -> usize {
     Via::ALL.iter().position(|&known| known == via).unwrap_or(Via::ALL.len())
 }
 
-/// With what memory and registers are.
-fn with_pieces(
+/// By name of the places: the node that bytes are of which no step wrote.
+fn sources(
     connection: &Connection,
-    mut nodes: Nodes,
+    places: &Places,
     of: impl Fn(NodeId) -> Option<NodeNumber>,
-) -> Result<Nodes, GraphError> {
+) -> Result<Vec<Option<NodeNumber>>, GraphError> {
     let mut pseudo: HashMap<String, FunctionId> = HashMap::new();
     // Where the trace has what the kernel wrote, a cell without a writing step may be the kernel's:
     // unknown.
@@ -80,19 +80,8 @@ fn with_pieces(
         pseudo.insert(r.get(0)?, r.get(1)?);
         Ok(())
     })?;
-    let source = |name: &str| of(NodeId::Function(*pseudo.get(name)?));
-    nodes.registers.source = source("<initial registers>");
-    let sql = format!("FROM ({}) ORDER BY start", places_of_memory(connection)?);
-    each(connection, &sql, &[], |r| {
-        let (via, unwritten): (String, String) = (r.get(1)?, r.get(2)?);
-        nodes.pieces.push(Piece {
-            start: r.get(0)?,
-            via: place(Via::of(&via)),
-            source: source(&unwritten),
-        });
-        Ok(())
-    })?;
-    Ok(nodes)
+    let source = |name: &String| of(NodeId::Function(*pseudo.get(name)?));
+    Ok(places.names().iter().map(source).collect())
 }
 
 /// From which node to which what the rows say is no figure of the edge: at a group, and where rows

@@ -69,9 +69,9 @@ pub fn read(connection: &Connection, selection: &Selection) -> Result<LevelRows,
     let mut sums: BTreeMap<(NodeId, NodeId, Via), (i64, i64)> = BTreeMap::new();
     for c in &watch.found {
         let first = c.bytes.first;
-        let (via, unwritten) = sources.places.at(first.space.is_register(), first.address);
-        let via = Via::of(via);
-        let writer = sources.node(c, unwritten, &mut rows);
+        let at = sources.places.of(first, c.read.seq);
+        let via = Via::of(at.via);
+        let writer = sources.node(c, at.unwritten, &mut rows);
         let sum = sums.entry((writer, step(c.read.seq), via)).or_default();
         *sum = (sum.0 + i64::from(c.bytes.size), sum.1 + 1);
     }

@@ -115,6 +115,7 @@ impl End<'_> {
             ("steps", Some(s.steps.to_string())),
             ("longest_block", Some(self.longest_block.to_string())),
             ("first_stack_pointer", s.first_sp.map(|a| a.to_string())),
+            ("first_stack_pointers", self.first_stack_pointers_of_all()),
             ("unwritten", Some(places::unwritten(all_stores(traces)).to_owned())),
             ("task_switches", Some(s.switches).filter(|n| *n > 0).map(|n| n.to_string())),
             (
@@ -158,6 +159,13 @@ impl End<'_> {
         derived::whole_flows(self.connection, budget)?;
         derived::derived_of_pass(self.connection, budget)?;
         Ok(functions)
+    }
+
+    /// Where the steps of several processes are kept: those of each, with commas between them.
+    fn first_stack_pointers_of_all(&self) -> Option<String> {
+        let of = |sp: &Option<u64>| sp.map_or(String::new(), |sp| sp.to_string());
+        let all: Vec<String> = self.packed.as_ref()?.first_stack_pointers.iter().map(of).collect();
+        (all.len() > 1).then(|| all.join(","))
     }
 
     /// Processes, threads, registers, regions of memory.

@@ -23,6 +23,7 @@ use crate::id::{CallId, FunctionId, Seq, ThreadId};
 use crate::isa::decoded::FlowKind;
 use crate::store::chunk::Runs;
 use crate::store::pieces;
+use crate::store::processes::Processes;
 use crate::store::run_code::RunCode;
 use crate::store::run_state::{Ended, Meets, Part, unpack_state};
 use crate::store::source::{self, Cells, Kind, Source};
@@ -364,10 +365,16 @@ impl Parts {
         let all = self.of.chunks.iter().flat_map(|chunk| &chunk.meets.allocated);
         let all: Vec<(u64, u64, u64)> = all.filter(has_some).copied().collect();
         let mut found = BTreeSet::new();
+        let processes = Processes::read(connection)?;
         for &(seq, at) in reads {
             let before = all.partition_point(|(allocated, ..)| *allocated < seq);
             let has = |(_, address, bytes): &&(u64, u64, u64)| at.wrapping_sub(*address) < *bytes;
-            found.extend(all[..before].iter().rev().find(has));
+            let of = |(allocated, ..): &&(u64, u64, u64)| processes.of(*allocated);
+            let mut last = all[..before].iter().rev().filter(has);
+            let own = processes.of(seq);
+            let parents = |a: &&(u64, u64, u64)| processes.are_alike(of(a), own);
+            let last_own = last.clone().find(|a| of(a) == own);
+            found.extend(last_own.or_else(|| last.find(parents)));
         }
         let rows = found.iter().map(|&(seq, address, bytes)| Allocation {
             seq: Seq::new(seq),

@@ -48,18 +48,6 @@ pub fn each(
     Ok(())
 }
 
-/// The query for what each address of memory is in (`flows_places.sql`), and the table that it reads.
-///
-/// # Errors
-/// Where the database cannot be read.
-pub fn places_of_memory(connection: &Connection) -> duckdb::Result<&'static str> {
-    connection.execute_batch(concat!(
-        "CREATE OR REPLACE TEMP TABLE memory_piece AS ",
-        include_str!("../../queries/report/memory_pieces.sql")
-    ))?;
-    Ok(include_str!("../../queries/report/flows_places.sql").trim_end().trim_end_matches(';'))
-}
-
 /// Whether the answers that take the whole run are stored (`addfg prepare`).
 pub fn is_prepared(connection: &Connection) -> duckdb::Result<bool> {
     let sql = "SELECT count(*) > 0 FROM meta WHERE key = 'prepared'";

@@ -2,12 +2,12 @@
 //! writes over or reads first, through which storage, and how many iterations lie between.
 
 use super::bytes::ByteMap;
-use super::cell::{Bytes, Space};
+use super::cell::{Bytes, Cell, Space};
 use super::code::Code;
 use super::control::ControlFlow;
 use super::error::ReplayError;
 use super::nest::{LiveLoop, Nests};
-use super::places::{ByPage, Places};
+use super::places::{ByPage, Places, When};
 use super::resolve::Step;
 use super::writers::{Communication, Observer, observe};
 use crate::id::{BlockId, CallId, InstructionId, ProcessId};
@@ -249,14 +249,13 @@ impl<'a> Gatherer<'a> {
 
     fn storage(&mut self, bytes: Bytes) -> usize {
         let (places, storages) = (self.places, &mut self.storages);
-        let address = bytes.first.address;
-        if bytes.first.space.is_register() {
-            return self.registers.find(address);
-        }
-        self.known.find(places, address, || {
-            let storage = match places.variable(address) {
+        let Cell { space, address } = bytes.first;
+        let Space::Memory(process) = space else { return self.registers.find(address) };
+        let moment = When { process, seq: self.seq };
+        self.known.find(places, moment, address, |at| {
+            let storage = match at.variable {
                 Some(variable) => Storage::Variable(places.variables()[variable].name.clone()),
-                None => Storage::Memory(places.at(false, address).0.to_owned()),
+                None => Storage::Memory(at.via.to_owned()),
             };
             number(storages, storage)
         })

@@ -21,6 +21,8 @@ pub enum ReplayError {
     Chunk { first: i64, source: ChunkError },
     #[error("database: {what} {id} is not there")]
     Missing { what: &'static str, id: i64 },
+    #[error("database: more files are mapped above each other than can be told apart")]
+    Mappings,
 }
 
 /// No instruction accesses so many bytes at once; something is kept of each of them.

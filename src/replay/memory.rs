@@ -8,11 +8,12 @@ use super::bytes::ByteMap;
 use super::code::{BlockAccess, Code};
 use super::error::ReplayError;
 use super::outside::{Outside, Outsides};
-use super::places::{ByPage, Places};
+use super::places::{ByPage, Places, When};
 use super::reuse::Order;
 use super::usage::{Traffic, Usage, Use};
 use super::window::{Piece, Way};
 use super::written::{WriteFinder, Written};
+use crate::id::ProcessId;
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -54,6 +55,8 @@ pub struct Profile {
 
 struct Tracker<'a> {
     places: &'a Places,
+    /// The process and the step that are looked at. Of bytes and lines, each process has its own.
+    at: When,
     profile: Profile,
     first: i64,
     /// Steps of a moment.
@@ -75,10 +78,10 @@ impl Tracker<'_> {
     /// Where in `traffic` an address counts.
     fn name(&mut self, address: u64) -> usize {
         let (places, names, traffic) = (self.places, &mut self.names, &mut self.traffic);
-        self.named.find(places, address, || {
-            let name = match places.variable(address) {
+        self.named.find(places, self.at, address, |at| {
+            let name = match at.variable {
                 Some(v) => places.variables()[v].name.clone(),
-                None => format!("({})", places.at(false, address).0),
+                None => format!("({})", at.via),
             };
             *names.entry(name).or_insert_with(|| {
                 traffic.push(Traffic::default());
@@ -142,8 +145,29 @@ impl Tracker<'_> {
         }
     }
 
+    /// What follows is of this process: the steps of the one before are done.
+    fn go_to(&mut self, process: ProcessId) {
+        if process != self.at.process {
+            self.left();
+            self.usage = Usage::default();
+            self.touched = ByteMap::default();
+            self.order = Order::default();
+            self.at.process = process;
+        }
+    }
+
+    /// What was written last and not read is dead.
+    fn left(&mut self) {
+        let left: Vec<u64> = self.usage.unread().collect();
+        for address in left {
+            let at = self.name(address);
+            self.traffic[at].dead_bytes += 1;
+        }
+    }
+
     fn piece(&mut self, piece: &Piece) {
         for step in piece.steps() {
+            self.at.seq = piece.seq(step);
             let moment = ((piece.seq(step) - self.first) / self.length).clamp(0, TIMES - 1);
             self.now = usize::try_from(moment).unwrap_or(0);
             let moment = &mut self.profile.moments[self.now];
@@ -163,12 +187,7 @@ impl Tracker<'_> {
     }
 
     fn finish(mut self) -> Profile {
-        // What was written last and not read.
-        let left: Vec<u64> = self.usage.unread().collect();
-        for address in left {
-            let at = self.name(address);
-            self.traffic[at].dead_bytes += 1;
-        }
+        self.left();
         self.profile.written = self.written.finish();
         for (name, at) in self.names {
             let mut sum = self.traffic[at];
@@ -191,6 +210,7 @@ pub fn profile(
     let count = usize::try_from((code.last - code.first) / length + 1).unwrap_or(1).max(1);
     let mut tracker = Tracker {
         places,
+        at: When { process: ProcessId::FIRST, seq: code.first },
         profile: Profile { moments: vec![Moment::default(); count], ..Profile::default() },
         first: code.first,
         length,
@@ -206,11 +226,15 @@ pub fn profile(
     };
     let mut outsides = Outsides::new(code, connection, Way::Forwards);
     code.forwards(connection, (code.first, code.last), |piece| {
+        tracker.go_to(code.process(piece.thread));
         tracker.piece(piece);
         outsides.cover(piece)?;
         let last = piece.end_step - 1;
         let behind = outsides.behind(piece, last);
-        behind.iter().for_each(|outside| tracker.outside(piece.seq(last), outside));
+        behind.iter().for_each(|outside| {
+            tracker.go_to(outside.process);
+            tracker.outside(piece.seq(last), outside);
+        });
         Ok(true)
     })?;
     Ok(tracker.finish())

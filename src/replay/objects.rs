@@ -8,10 +8,10 @@ use super::bytes::ByteMap;
 use super::code::{BlockAccess, Code};
 use super::error::ReplayError;
 use super::outside::{Change, Outside, Outsides};
-use super::places::{ByPage, Places};
+use super::places::{At, ByPage, Places, When};
 use super::usage::Volume;
 use super::window::{Piece, Way};
-use crate::id::{FunctionId, InstructionId};
+use crate::id::{FunctionId, InstructionId, ProcessId};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -82,7 +82,8 @@ enum Slot {
     Variable(usize),
     Field(usize, usize),
     Via(usize),
-    Heap(u64),
+    /// A piece of the heap of a process.
+    Heap(ProcessId, u64),
     /// By its place in a list.
     Site(usize),
     Allocator,
@@ -94,6 +95,8 @@ type Unread = u32;
 
 struct Tracker<'a> {
     places: &'a Places,
+    /// The process and the step that are looked at. Of the bytes below, each process has its own.
+    now: When,
     vias: Vec<String>,
     by_page: ByPage<Option<Slot>>,
     uses: FxHashMap<(Slot, u32), Use>,
@@ -103,7 +106,7 @@ struct Tracker<'a> {
     /// By byte of the access that is looked at: whether its function had not touched it.
     fresh: Vec<bool>,
     /// First and last byte of each piece of the heap.
-    bounds: FxHashMap<u64, (u64, u64)>,
+    bounds: FxHashMap<(ProcessId, u64), (u64, u64)>,
     /// Where allocations are known.
     heap: Option<Finder<'a>>,
     sites: Vec<Site>,
@@ -119,27 +122,58 @@ fn number(function: Option<FunctionId>) -> u32 {
     function.map_or(0, FunctionId::get)
 }
 
-/// What an address is of; None: of the heap.
-fn place_of(places: &Places, vias: &mut Vec<String>, address: u64) -> Option<Slot> {
-    if let Some(variable) = places.variable(address) {
+/// What holds an address; None: the heap.
+fn place_of(at: At, vias: &mut Vec<String>) -> Option<Slot> {
+    if let Some(variable) = at.variable {
         return Some(Slot::Variable(variable));
     }
-    if places.is_heap(address) {
+    if at.is_heap() {
         return None;
     }
-    let via = places.at(false, address).0;
-    let known = vias.iter().position(|known| known == via);
+    let known = vias.iter().position(|known| known == at.via);
     Some(Slot::Via(known.unwrap_or_else(|| {
-        vias.push(via.to_owned());
+        vias.push(at.via.to_owned());
         vias.len() - 1
     })))
 }
 
 impl Tracker<'_> {
     fn slot(&mut self, address: u64) -> Slot {
-        let Tracker { places, vias, by_page, .. } = self;
-        let found = by_page.find(places, address, || place_of(places, vias, address));
-        found.unwrap_or(Slot::Heap(address / GRANULE))
+        let Tracker { places, now, vias, by_page, .. } = self;
+        let found = by_page.find(places, *now, address, |at| place_of(at, vias));
+        found.unwrap_or(Slot::Heap(now.process, address / GRANULE))
+    }
+
+    /// What follows is of this process: the steps of the one before are done.
+    fn go_to(&mut self, process: ProcessId) {
+        if process != self.now.process {
+            self.left();
+            self.touched.clear();
+            self.touched_of.clear();
+            self.now.process = process;
+        }
+    }
+
+    /// What is left unread is dead.
+    fn left(&mut self) {
+        let unread = std::mem::take(&mut self.unread);
+        for (first, writers) in unread.pages() {
+            for (at, &writer) in (first..).zip(writers).filter(|(_, writer)| **writer > 0) {
+                self.dead_at(self.now.process, at, writer);
+            }
+        }
+    }
+
+    /// A byte of an allocation or of other memory that nobody has read.
+    fn dead_at(&mut self, process: ProcessId, at: u64, writer: Unread) {
+        let heap = self.heap.as_mut();
+        match heap.and_then(|heap| heap.site_at(process, at)) {
+            Some(site) => {
+                let slot = Slot::Site(self.site(site));
+                self.dead_of(slot, writer);
+            }
+            None => self.dead(at, writer),
+        }
     }
 
     fn site(&mut self, site: Site) -> usize {
@@ -198,9 +232,9 @@ impl Tracker<'_> {
         (slot, number): (Slot, u32),
     ) {
         let bytes = u64::from(access.size);
-        if let Slot::Heap(piece) = slot {
+        if let Slot::Heap(process, piece) = slot {
             let last = address.saturating_add(bytes.max(1) - 1);
-            let bounds = self.bounds.entry(piece).or_insert((address, last));
+            let bounds = self.bounds.entry((process, piece)).or_insert((address, last));
             *bounds = (bounds.0.min(address), bounds.1.max(last));
         }
         let unique_bytes = self.touch((slot, number), address, bytes, function);
@@ -285,7 +319,7 @@ impl Tracker<'_> {
 
     fn dead(&mut self, address: u64, writer: Unread) {
         let slot = match self.heap {
-            Some(_) if self.places.is_heap(address) => Slot::Unallocated,
+            Some(_) if self.places.at(self.now, address).is_heap() => Slot::Unallocated,
             _ => self.slot(address),
         };
         if let Slot::Variable(variable) = slot
@@ -295,8 +329,8 @@ impl Tracker<'_> {
                 1;
         }
         // The end of an access may lie in a piece that no access begins in.
-        if let Slot::Heap(piece) = slot {
-            self.bounds.entry(piece).or_insert((address, address));
+        if let Slot::Heap(process, piece) = slot {
+            self.bounds.entry((process, piece)).or_insert((address, address));
         }
         self.dead_of(slot, writer);
     }
@@ -343,7 +377,10 @@ impl Tracker<'_> {
     fn lifetimes(&mut self) {
         let Some(heap) = &mut self.heap else { return };
         let list = std::mem::take(&mut heap.lifetimes);
-        list.into_iter().for_each(|lifetime| self.lifetime(lifetime));
+        // What was unread of a process that is done is dead already.
+        let now = self.now.process;
+        let of_now = list.into_iter().filter(|(process, _)| *process == now);
+        of_now.for_each(|(_, lifetime)| self.lifetime(lifetime));
     }
 
     fn outside(&mut self, outside: &Outside) {
@@ -363,25 +400,18 @@ impl Tracker<'_> {
             }
         });
         moved.into_iter().for_each(|(at, writer)| self.unread.set(at, 1, writer));
-        for (at, writer) in dead {
-            let heap = self.heap.as_mut();
-            match heap.and_then(|heap| heap.site_at(outside.process, at)) {
-                Some(site) => {
-                    let slot = Slot::Site(self.site(site));
-                    self.dead_of(slot, writer);
-                }
-                None => self.dead(at, writer),
-            }
-        }
+        dead.into_iter().for_each(|(at, writer)| self.dead_at(outside.process, at, writer));
     }
 
     fn piece(&mut self, code: &Code, piece: &Piece) -> Result<(), ReplayError> {
+        self.go_to(code.process(piece.thread));
         if let Some(heap) = &mut self.heap {
             heap.before(piece)?;
             self.lifetimes();
         }
         for step in piece.steps() {
             let function = number(code.instruction(piece.block.instructions[step]).function);
+            self.now.seq = piece.seq(step);
             for access in piece.block.accesses_of(step) {
                 let Some(held) = self.holder(piece, step, access) else { continue };
                 if let Some(address) = access.address(piece.address) {
@@ -400,19 +430,15 @@ impl Tracker<'_> {
             heap.finish_all()?;
             self.lifetimes();
         }
-        let mut left = Vec::new();
-        self.unread.change(0, u64::MAX, |at, writer| {
-            if *writer > 0 {
-                left.push((at, *writer));
-            }
-        });
-        left.into_iter().for_each(|(at, writer)| self.dead(at, writer));
-        let mut pieces: Vec<(u64, (u64, u64))> = self.bounds.into_iter().collect();
+        self.left();
+        let mut pieces: Vec<_> = self.bounds.into_iter().collect();
         pieces.sort_unstable();
         let mut buffers: Vec<(u64, u64)> = Vec::new();
-        let mut buffer_of: FxHashMap<u64, usize> = FxHashMap::default();
+        let mut buffer_of: FxHashMap<(ProcessId, u64), usize> = FxHashMap::default();
+        let mut before = None;
         for (piece, (first, last)) in pieces {
-            match buffers.last_mut() {
+            let goes_on = before.replace(piece.0) == Some(piece.0);
+            match buffers.last_mut().filter(|_| goes_on) {
                 Some(buffer) if first <= buffer.1.saturating_add(GRANULE) => {
                     buffer.1 = buffer.1.max(last);
                 }
@@ -426,7 +452,7 @@ impl Tracker<'_> {
                 Slot::Variable(variable) => Object::Variable(variable),
                 Slot::Field(variable, field) => Object::Field(variable, field),
                 Slot::Via(via) => Object::Via(self.vias[via].clone()),
-                Slot::Heap(piece) => match buffer_of.get(&piece) {
+                Slot::Heap(process, piece) => match buffer_of.get(&(process, piece)) {
                     Some(&at) => Object::Buffer { first: buffers[at].0, last: buffers[at].1 },
                     None => Object::Via("heap".to_owned()),
                 },
@@ -462,6 +488,7 @@ pub fn objects(
     let heap = known.then(|| Finder::new(&code, connection, places, more, sites)).transpose()?;
     let mut tracker = Tracker {
         places,
+        now: When { process: ProcessId::FIRST, seq: code.first },
         vias: Vec::new(),
         by_page: ByPage::default(),
         uses: FxHashMap::default(),
@@ -480,7 +507,10 @@ pub fn objects(
         tracker.piece(&code, piece)?;
         outsides.cover(piece)?;
         let behind = outsides.behind(piece, piece.end_step - 1);
-        behind.iter().for_each(|outside| tracker.outside(outside));
+        behind.iter().for_each(|outside| {
+            tracker.go_to(outside.process);
+            tracker.outside(outside);
+        });
         Ok(true)
     })?;
     tracker.finish()

@@ -3,10 +3,11 @@
 use super::functions::{Functions, text};
 use super::missing::{or_say, steps};
 use super::options::{Options, ReportError};
+use crate::graph::Via;
 use crate::id::FunctionId;
 use crate::query::is_prepared;
 use crate::replay::memory::{PAGE, Profile};
-use crate::replay::{Code, Places, ReplayError, Traffic, Volume, places};
+use crate::replay::{ByPage, Code, Places, ReplayError, Traffic, Volume, When, places};
 use crate::text::human_count;
 use crate::views::ViewError;
 use crate::views::memory;
@@ -68,8 +69,10 @@ fn over_time(profile: &Profile, places: &Places) -> Value {
     let group = pages.len().div_ceil(ROWS).max(1);
     // A page where a section ends or begins is the section's.
     let via = |address: u64| {
-        let ends = [address, address + (PAGE - 1)].map(|a| places.at(false, a).0);
-        ends.into_iter().find(|via| *via != "heap").unwrap_or("heap")
+        let at = |process, address| places.at(When { process, seq: i64::MAX }, address).via;
+        let ends = |process| [address, address + (PAGE - 1)].map(|a| at(process, a));
+        let mut all = places.processes().into_iter().flat_map(ends);
+        all.find(|via| *via != "heap").unwrap_or("heap")
     };
     let row = |first: &u64| {
         let address = first * PAGE;
@@ -99,28 +102,37 @@ struct Object {
     users: BTreeMap<Option<FunctionId>, Volume>,
 }
 
-/// Who accesses an address, and whether by writing.
-type Access = (u64, Option<FunctionId>, bool);
+/// Via and variable, by its index.
+type Holder = (Via, Option<usize>);
 
-/// Accesses to memory, sorted: how often each was made, and bytes of all.
-fn accesses(connection: &Connection) -> Result<Vec<(Access, (u64, u64))>, ReplayError> {
+/// What is accessed, who does, and whether by writing.
+type Access = (Holder, Option<FunctionId>, bool);
+
+/// Accesses to memory: how many there were of each, and their bytes.
+fn accesses(
+    connection: &Connection,
+    places: &Places,
+) -> Result<FxHashMap<Access, (u64, u64)>, ReplayError> {
     let code = Code::open(connection)?;
     let mut sums: FxHashMap<Access, (u64, u64)> = FxHashMap::default();
+    let mut by_page = ByPage::default();
     code.forwards(connection, (code.first, code.last), |piece| {
+        let process = code.process(piece.thread);
         for step in piece.steps() {
+            let when = When { process, seq: piece.seq(step) };
             let function = code.instruction(piece.block.instructions[step]).function;
             for access in piece.block.accesses_of(step) {
                 let Some(address) = access.address(piece.address) else { continue };
-                let (times, bytes) = sums.entry((address, function, access.is_write)).or_default();
+                let holder: Holder =
+                    by_page.find(places, when, address, |at| (Via::of(at.via), at.variable));
+                let (times, bytes) = sums.entry((holder, function, access.is_write)).or_default();
                 *times += 1;
                 *bytes += u64::from(access.size);
             }
         }
         Ok(true)
     })?;
-    let mut all: Vec<_> = sums.into_iter().collect();
-    all.sort_unstable();
-    Ok(all)
+    Ok(sums)
 }
 
 /// Objects that were accessed, those with the most bytes first: name, via, address, size, reads, bytes
@@ -133,11 +145,10 @@ fn objects(
     (profile, most): (Option<&Profile>, usize),
 ) -> Result<Value, ReportError> {
     let mut found: BTreeMap<String, Object> = BTreeMap::new();
-    for ((address, user, is_write), (times, bytes)) in
-        accesses(connection).map_err(ViewError::from)?
-    {
-        let via = places.at(false, address).0;
-        let variable = places.variable(address).map(|v| &places.variables()[v]);
+    let accesses = accesses(connection, places).map_err(ViewError::from)?;
+    for (((via, variable), user, is_write), (times, bytes)) in accesses {
+        let via = via.name();
+        let variable = variable.map(|v| &places.variables()[v]);
         let name = variable.map_or_else(|| format!("({via})"), |v| v.name.clone());
         let object = found.entry(name).or_insert_with(|| Object {
             via: via.to_owned(),

@@ -8,6 +8,7 @@ mod ids;
 mod numbers;
 pub mod open;
 pub mod pieces;
+pub mod processes;
 pub mod row;
 pub mod run_code;
 mod run_events;

@@ -147,13 +147,14 @@ pub fn communications(
         return Err(ViewError::NoSteps { why });
     }
     ends.store(connection)?;
+    let search = Search::begin(connection, ends.instance, inside)?;
     let transfers = match parts {
         Some(parts) => {
-            let search = Search::begin(connection, ends.instance, inside)?;
             chunks::find(&search, (&ends.writers, &ends.readers), ends.steps, limit, &parts)?
         }
-        None => Some(find(connection, ends, inside, limit)?),
+        None => Some(find(&search, ends, limit)?),
     };
+    search.place()?;
     let left_out = if inside {
         (0, 0)
     } else {
@@ -225,9 +226,9 @@ impl Ends {
 }
 
 /// Fills the temporary table `found` with the first `limit` communications in the order of the
-/// reads and gives how many transfers there are in all. `inside`: with those of a function to itself.
-fn find(connection: &Connection, ends: &Ends, inside: bool, limit: i64) -> Result<i64, ViewError> {
-    let search = Search::begin(connection, ends.instance, inside)?;
+/// reads and gives how many transfers there are in all.
+fn find(search: &Search, ends: &Ends, limit: i64) -> Result<i64, ViewError> {
+    let Search { connection, inside, .. } = *search;
     let (first, last, transfers): (Option<i64>, Option<i64>, Option<i64>) = connection.query_row(
         report!("flows_bounds"),
         params![inside, ends.instance, limit],

@@ -5,10 +5,10 @@ use super::{ViewError, report};
 use crate::graph::{
     Edge, EdgeKind, Flow, FunctionNames, Graph, Level, Node, NodeId, NodeKind, Via,
 };
-use crate::id::InstructionId;
+use crate::id::{InstructionId, ProcessId};
 use crate::replay::control::ControlFlow;
 use crate::replay::slice::{Bounds, Criterion, Slice, SliceEdge, Source, backward, forward};
-use crate::replay::{Code, Places, places};
+use crate::replay::{Code, Places, When, places};
 use crate::text::{human_count, visible};
 use duckdb::types::Value;
 use duckdb::{Connection, params};
@@ -38,8 +38,15 @@ fn ids(
     Ok(statement.query_map(params, |r| r.get(0))?.collect::<Result<_, _>>()?)
 }
 
+/// Which process, where there are several.
+fn process_name(connection: &Connection, process: ProcessId) -> duckdb::Result<String> {
+    let sql = "SELECT CASE WHEN count(*) > 1 THEN coalesce(' of process ' || ?1 || max(' (' || name || ')') FILTER (process_id = ?1),
+                                                            ' of process ' || ?1) ELSE '' END FROM process";
+    connection.query_row(sql, [process.column()], |r| r.get(0))
+}
+
 /// A step number; a hexadecimal address of an instruction or else of a byte of memory; FILE:LINE; a
-/// variable.
+/// variable. Before an address of memory or a variable, a process with a colon.
 fn criterion(
     connection: &Connection,
     code: &Code,
@@ -54,18 +61,29 @@ fn criterion(
         }
         return Ok((Criterion::Step(seq), format!("step {seq}")));
     }
+    // Memory is a process's.
+    let (given, text) = match text.split_once(':') {
+        Some((number, of)) if of.parse::<i32>().is_err() => match number.parse() {
+            Ok(number) => (ProcessId::new(number), of),
+            Err(_) => (None, text),
+        },
+        _ => (None, text),
+    };
+    let whose = |process: ProcessId| process_name(connection, process);
     let digits = text.strip_prefix('@').unwrap_or(text);
     if let Some(address) = digits.strip_prefix("0x").and_then(|d| u64::from_str_radix(d, 16).ok()) {
         let which = ids(connection, report!("slice_address"), &[&address])?;
-        if !which.is_empty() {
+        if !which.is_empty() && given.is_none() {
             return Ok((
                 Criterion::Instructions(which),
                 format!("the instruction at {address:#x}"),
             ));
         }
+        let process = given.unwrap_or(ProcessId::FIRST);
+        let name = places.describe(When { process, seq: i64::MAX }, address);
         return Ok((
-            Criterion::Memory { address, bytes: 1 },
-            format!("the byte at {}", places.describe(address)),
+            Criterion::Memory { process, address, bytes: 1 },
+            format!("the byte at {name}{}", whose(process)?),
         ));
     }
     if let Some((file, line)) = text.rsplit_once(':')
@@ -79,10 +97,13 @@ fn criterion(
         return Ok((Criterion::Instructions(which), format!("line {shown}")));
     }
     match places.variables().iter().find(|v| v.name == text) {
-        Some(v) => Ok((
-            Criterion::Memory { address: v.address, bytes: v.size },
-            format!("{shown} ({} bytes at {:#x})", v.size, v.address),
-        )),
+        Some(v) => {
+            let process = given.or(places.process_of(v)).unwrap_or(ProcessId::FIRST);
+            Ok((
+                Criterion::Memory { process, address: v.address, bytes: v.size },
+                format!("{} ({} bytes at {:#x}{})", v.name, v.size, v.address, whose(process)?),
+            ))
+        }
         None => {
             let hint = "write a step number, 0xADDRESS, FILE:LINE or the name of a global variable"
                 .to_owned();
@@ -248,7 +269,8 @@ impl Shown {
 
     fn add_data(&self, graph: &mut Graph, (from, to): (NodeIndex, NodeIndex), edge: &SliceEdge) {
         let flow = |via, bytes: u64| Flow::of_bytes(via, i64::try_from(bytes).unwrap_or(i64::MAX));
-        let via = Via::of(self.places.at(false, edge.address).0);
+        let via =
+            edge.place.map_or(Via::Other, |(at, address)| Via::of(self.places.at(at, address).via));
         let parts = [flow(Via::Register, edge.register), flow(via, edge.memory)];
         let parts: Vec<Flow> = parts.into_iter().filter(|f| f.bytes > 0).collect();
         graph.graph.add_edge(from, to, Edge::new(EdgeKind::Data(parts)));

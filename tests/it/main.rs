@@ -90,5 +90,6 @@ mod told;
 mod verify;
 mod views;
 mod wet;
+mod whose;
 mod words;
 mod xray;

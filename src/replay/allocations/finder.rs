@@ -11,7 +11,7 @@ use crate::id::{CallId, FunctionId, InstructionId, ProcessId, ThreadId};
 use crate::replay::code::{BlockAccess, Code};
 use crate::replay::error::{ReplayError, dense};
 use crate::replay::outside::{Outside, Outsides};
-use crate::replay::places::{ByPage, Places};
+use crate::replay::places::{ByPage, Places, When};
 use crate::replay::usage::Use;
 use crate::replay::window::{Piece, Way};
 use duckdb::Connection;
@@ -79,8 +79,8 @@ pub(in crate::replay) struct Finder<'a> {
     code: &'a Code,
     places: &'a Places,
     pub(in crate::replay) found: Allocations,
-    /// What has begun and ended since somebody looked.
-    pub(in crate::replay) lifetimes: Vec<Lifetime>,
+    /// What has begun and ended since somebody looked, and in which process.
+    pub(in crate::replay) lifetimes: Vec<(ProcessId, Lifetime)>,
     /// By instruction: the one that stands for its site.
     sites: &'a [InstructionId],
     /// Allocations to list.
@@ -306,7 +306,8 @@ impl Finder<'_> {
             self.found.overlapped += u64::from(moving.is_none());
             self.end(thread, slot, moving, 0);
         }
-        self.lifetimes.push(Lifetime::Begins { address, bytes, moved: !unread.is_empty() });
+        let begins = Lifetime::Begins { address, bytes, moved: !unread.is_empty() };
+        self.lifetimes.push((self.code.process(thread), begins));
         self.found.count += 1;
         self.found.sites.entry(site).or_default().begin(bytes);
         let number = self.found.count;
@@ -346,7 +347,8 @@ impl Finder<'_> {
         }
         unread.retain(|u| u.1 > 0);
         let Allocation { address, bytes, site, .. } = allocation;
-        self.lifetimes.push(Lifetime::Ends { address, bytes, site, along: taken_along });
+        let ends = Lifetime::Ends { address, bytes, site, along: taken_along };
+        self.lifetimes.push((self.code.process(thread), ends));
         self.found.sites.entry(allocation.site).or_default().end(&allocation, last);
         if allocation.number <= self.keep {
             self.found.each.push(allocation);
@@ -381,7 +383,8 @@ impl Finder<'_> {
                 allocation.last_use = Some(seq);
                 owner.get_or_insert(Holder::Allocation(allocation.site, allocation.number));
             } else if *is_heap.get_or_insert_with(|| {
-                self.is_heap.find(self.places, address, || self.places.is_heap(address))
+                let moment = When { process: self.code.process(thread), seq };
+                self.is_heap.find(self.places, moment, address, |at| at.is_heap())
             }) {
                 let found = &mut self.found;
                 let beside = if working { &mut found.allocator } else { &mut found.elsewhere };

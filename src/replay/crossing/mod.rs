@@ -20,13 +20,13 @@ pub use along::Along;
 pub use calls::Exchanged;
 pub use exchange::{Crossing, Direction, Exchange, Object, Partner, Sum};
 pub use members::{Callees, Calls, Entry, Members, Rule};
-pub use nodes::{NodeNumber, Nodes, Piece, between};
+pub use nodes::{NodeNumber, Nodes, between};
 pub use outside::Unwritten;
 pub use rows::{Stored, beside};
 
 use super::bytes::ByteMap;
 use super::error::ReplayError;
-use super::places::{ByPage, Places};
+use super::places::{ByPage, Places, When};
 use crate::id::{FunctionId, ProcessId, ThreadId};
 use duckdb::Connection;
 use exchange::{Crossed, Place};
@@ -218,16 +218,15 @@ impl Finder<'_> {
     }
 
     /// Via and variable of memory.
-    fn storage(&mut self, address: u64) -> (u32, Option<u32>) {
-        let (places, vias) = (self.places, &mut self.vias);
-        self.known.find(places, address, || {
-            let via = places.at(false, address).0;
-            let number = vias.iter().position(|known| known == via).unwrap_or_else(|| {
-                vias.push(via.to_owned());
+    fn storage(&mut self, moment: When, address: u64) -> (u32, Option<u32>) {
+        let vias = &mut self.vias;
+        self.known.find(self.places, moment, address, |at| {
+            let number = vias.iter().position(|known| known == at.via).unwrap_or_else(|| {
+                vias.push(at.via.to_owned());
                 vias.len() - 1
             });
             // There are fewer than 2^32 of each: both are lists in memory.
-            (number as u32, places.variable(address).map(|variable| variable as u32))
+            (number as u32, at.variable.map(|variable| variable as u32))
         })
     }
 
@@ -288,11 +287,11 @@ impl Finder<'_> {
 
     /// Bytes of a read that no step wrote, by what they come from.
     fn unwritten_parts(&mut self, place: Place, row: Row, bytes: u64) -> Vec<UnwrittenBytes> {
-        let process = match place {
+        let moment = match place {
             Place::Register(_) => None,
-            Place::Memory(process) => Some(process),
+            Place::Memory(process) => Some(When { process, seq: row.read_seq }),
         };
-        let parts = self.unwritten.parts(self.places, process, (row.address, bytes));
+        let parts = self.unwritten.parts(self.places, moment, (row.address, bytes));
         let parts: Vec<_> = parts
             .into_iter()
             .map(|part| {
@@ -340,7 +339,8 @@ impl Finder<'_> {
                 side.flows.entry((c.partner, u32::MAX)).or_default().add(of_partner);
             }
             Place::Memory(process) => {
-                let (via, variable) = self.storage(c.address);
+                let moment = When { process, seq: c.read_seq };
+                let (via, variable) = self.storage(moment, c.address);
                 let side = &mut self.sides[direction as usize];
                 side.flows.entry((c.partner, via)).or_default().add(of_partner);
                 match variable {

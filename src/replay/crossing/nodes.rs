@@ -3,6 +3,7 @@
 //! `addfg graph --group` shows it. For a run of one thread.
 
 use super::super::error::ReplayError;
+use super::super::places::{At, ByPage, Places, REGISTER, When};
 use super::members::EntryNumber;
 use super::row::{Kind, Row};
 use super::{Crossed, Members, Place, Side, Stored, Sum};
@@ -13,26 +14,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Number of a node, from 0.
 pub type NodeNumber = u32;
 
-/// Memory from an address to where the next piece begins.
-#[derive(Clone, Copy, Debug)]
-pub struct Piece {
-    pub start: u64,
-    /// A number of the caller's.
-    pub via: usize,
-    /// What bytes are of that no step wrote; None: not to be counted.
-    pub source: Option<NodeNumber>,
-}
-
 /// The nodes of a graph, and what is asked of them.
-pub struct Nodes {
+pub struct Nodes<'a> {
     /// Functions that are in none are left out.
     pub of_function: FxHashMap<FunctionId, NodeNumber>,
     /// Whether stubs are part of what they are merged into (`folded_call`).
     pub folds_stubs: bool,
-    /// From address 0, in their order.
-    pub pieces: Vec<Piece>,
-    /// Of registers; its start means nothing.
-    pub registers: Piece,
+    pub places: &'a Places,
+    /// The number of a via.
+    pub via: &'a dyn Fn(&str) -> usize,
+    /// By name of the places: what bytes are of that no step wrote; None: not to be counted.
+    pub sources: Vec<Option<NodeNumber>>,
     /// From which node to which.
     pub wanted: FxHashSet<(NodeNumber, NodeNumber)>,
 }
@@ -41,7 +33,9 @@ pub struct Nodes {
 pub type Between = FxHashMap<(NodeNumber, NodeNumber, usize), Sum>;
 
 struct Finder<'a> {
-    nodes: &'a Nodes,
+    nodes: &'a Nodes<'a>,
+    /// By page: the number of a via, and of a name.
+    known: ByPage<(usize, usize)>,
     members: &'a Members,
     /// By entry: the node that it is into.
     of_entry: &'a [NodeNumber],
@@ -59,12 +53,15 @@ impl Finder<'_> {
         self.members.span(seq).map_or(0, |span| span.entry)
     }
 
-    fn piece(&self, is_register: bool, address: u64) -> Option<&Piece> {
-        if is_register {
-            return Some(&self.nodes.registers);
+    /// The number of its via, and of the name of what it comes from where no step wrote it.
+    fn place(&mut self, row: &Row) -> (usize, usize) {
+        let Nodes { places, via, .. } = self.nodes;
+        let what = |at: At| (via(at.via), at.unwritten);
+        if row.kind.is_register {
+            return what(REGISTER);
         }
-        let behind = self.nodes.pieces.partition_point(|piece| piece.start <= address);
-        self.nodes.pieces.get(behind.checked_sub(1)?)
+        let moment = When { process: ProcessId::FIRST, seq: row.read_seq };
+        self.known.find(places, moment, row.address, what)
     }
 
     /// A communication into an entry; None: it is none that is wanted.
@@ -80,10 +77,10 @@ impl Finder<'_> {
             known = Some((writer, seq));
         }
         let Kind { is_register, bytes } = row.kind;
-        let piece = *self.piece(is_register, row.address)?;
+        let (via, unwritten) = self.place(&row);
         let (writer, version) = match known {
             Some(known) => known,
-            None => (piece.source?, -1),
+            None => (self.nodes.sources.get(unwritten).copied().flatten()?, -1),
         };
         if !self.nodes.wanted.contains(&(writer, reader)) {
             return None;
@@ -97,7 +94,7 @@ impl Finder<'_> {
         let crossed = Crossed { read_seq, version, entry, partner: writer, place, address, bytes };
         let news = self.sides.entry(reader).or_default().look(self.members, &crossed, |_| ());
         let sum = Sum { bytes, unique_bytes: news.unique, addresses: news.of_partner };
-        self.found.entry((writer, reader, piece.via)).or_default().add(sum);
+        self.found.entry((writer, reader, via)).or_default().add(sum);
         Some(())
     }
 }
@@ -111,6 +108,7 @@ pub fn between(
     let (members, of_entry) = Members::of_nodes(connection, &nodes.of_function, nodes.folds_stubs)?;
     let mut finder = Finder {
         nodes,
+        known: ByPage::default(),
         members: &members,
         of_entry: &of_entry,
         sides: FxHashMap::default(),

@@ -1,7 +1,7 @@
 //! What memory holds that no step wrote: who wrote it last, and how often that changed.
 
 use super::super::error::ReplayError;
-use super::super::places::Places;
+use super::super::places::{Places, REGISTER, When};
 use crate::id::ProcessId;
 use duckdb::{Connection, params};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -163,27 +163,28 @@ impl Unwritten {
         })
     }
 
-    /// Bytes of memory of a process, or of a register, that no step wrote, by what they come from: a read may go across
-    /// the border of a section, or of what the stack had when the program began.
+    /// Bytes of memory that a step reads (None: of a register) and that no step wrote, by what they come from: a read may
+    /// go across the border of a section, or of what the stack had when the program began.
     pub fn parts<'a>(
         &'a self,
         places: &'a Places,
-        process: Option<ProcessId>,
+        moment: Option<When>,
         (address, bytes): (u64, u64),
     ) -> Vec<UnwrittenPart<'a>> {
-        let together = process.is_none_or(|process| {
-            places.is_uniform(address, bytes) && self.is_uniform(process, address, bytes)
+        let together = moment.is_none_or(|moment| {
+            places.is_uniform(moment, address, bytes)
+                && self.is_uniform(moment.process, address, bytes)
         });
         let (pieces, step) = if together { (1, bytes) } else { (bytes, 1) };
         let mut parts: Vec<UnwrittenPart> = Vec::new();
         for offset in 0..pieces {
             let at = address.wrapping_add(offset);
-            let (number, source) = process.map_or((0, None), |process| self.at(process, at));
-            let (via, place) = places.at(process.is_none(), at);
-            let is_section = matches!(via, "global" | "constant");
+            let (number, source) = moment.map_or((0, None), |moment| self.at(moment.process, at));
+            let what = moment.map_or(REGISTER, |moment| places.at(moment, at));
+            let is_section = matches!(what.via, "global" | "constant");
             let name = match source.filter(|source| !(is_section && self.files.contains(source))) {
                 Some(source) => self.sources[source].as_str(),
-                None => places.name(place),
+                None => places.name(what.unwritten),
             };
             match parts.last_mut() {
                 Some(last) if (last.number, last.name) == (number, name) => last.bytes += step,

@@ -2,7 +2,7 @@
 
 use super::found::{Bounds, Criterion, Gathered, MOST_BYTES, Slice, SliceStep, Source, Why};
 use super::storage::{Known, Storage};
-use crate::id::{CallId, InstructionId, ProcessId, ThreadId};
+use crate::id::{CallId, InstructionId, ThreadId};
 use crate::replay::cell::{Bytes, Cell, Space};
 use crate::replay::code::Code;
 use crate::replay::control::ControlFlow;
@@ -281,7 +281,7 @@ impl Backward<'_> {
                 Change::Write(name) => Some(Source::Kernel(name.clone())),
                 Change::New => None,
                 Change::Gap => {
-                    self.unwritten();
+                    self.unwritten(step.seq + 1);
                     continue;
                 }
                 &Change::Move { to } | &Change::Copy { to } => {
@@ -299,10 +299,12 @@ impl Backward<'_> {
                 }
             };
             for (cell, want) in self.taken(outside, outside.address) {
-                let places = self.places;
-                let source = || source.clone().unwrap_or_else(|| unwritten(places, cell));
+                // It was read behind this.
+                let (places, seq) = (self.places, step.seq + 1);
+                let source = || source.clone().unwrap_or_else(|| unwritten(places, cell, seq));
                 let slice = &mut self.slice;
-                self.lists.each(want, |reader| slice.outside(source(), reader.instruction, cell));
+                self.lists
+                    .each(want, |reader| slice.outside(source(), reader.instruction, cell, seq));
             }
         }
     }
@@ -319,12 +321,13 @@ impl Backward<'_> {
         taken
     }
 
-    /// No instruction of the run made what is still wanted.
-    fn unwritten(&mut self) {
+    /// No instruction before a step made what is still wanted.
+    fn unwritten(&mut self, seq: i64) {
         let Backward { slice, places, lists, wanted, .. } = self;
         wanted.all(|cell, want| {
             lists.each(std::mem::take(want), |reader| {
-                slice.outside(unwritten(places, cell), reader.instruction, cell);
+                let source = unwritten(places, cell, seq);
+                slice.outside(source, reader.instruction, cell, seq);
             });
         });
     }
@@ -365,7 +368,8 @@ impl Backward<'_> {
                     }
                     lists.each(want, |reader| {
                         let from = cell(bytes.start);
-                        slice.edge(step.instruction, reader.instruction, from, run as u64);
+                        let pair = (step.instruction, reader.instruction);
+                        slice.edge(pair, from, run as u64, step.seq);
                         reason.join(reader.depth + 1, Why::Data);
                     });
                 }
@@ -391,9 +395,9 @@ impl Backward<'_> {
     }
 }
 
-/// The pseudo-function of a byte that no step wrote.
-fn unwritten(places: &Places, cell: Cell) -> Source {
-    Source::Unwritten(places.at(cell.space.is_register(), cell.address).1)
+/// The pseudo-function of a byte that no step wrote and that a step reads.
+fn unwritten(places: &Places, cell: Cell, seq: i64) -> Source {
+    Source::Unwritten(places.of(cell, seq).unwritten)
 }
 
 /// The last execution of any of some instructions.
@@ -450,8 +454,8 @@ pub fn backward(
             found.criterion = last_of(code, connection, which)?;
             found.criterion
         }
-        Criterion::Memory { address, bytes } => {
-            let first = Cell { space: Space::Memory(ProcessId::FIRST), address: *address };
+        Criterion::Memory { process, address, bytes } => {
+            let first = Cell { space: Space::Memory(*process), address: *address };
             // No more than fits.
             let size = (*bytes).min(MOST_BYTES) as u32;
             found.wanted.visit(Bytes { first, size }, |_, want| *want = Want::Criterion);
@@ -466,7 +470,7 @@ pub fn backward(
     found.start = start;
     code.steps_back(connection, (code.first, start), flags, &mut found)?;
     if found.slice.slice.left_at.is_none() {
-        found.unwritten();
+        found.unwritten(code.first);
     }
     Ok(Some(found.slice.finish()))
 }

@@ -2,7 +2,7 @@
 
 use super::found::{Bounds, Criterion, Gathered, MOST_BYTES, Slice, SliceStep, Why};
 use super::storage::{Known, Storage};
-use crate::id::{InstructionId, ProcessId};
+use crate::id::InstructionId;
 use crate::replay::cell::{Bytes, Cell, Space};
 use crate::replay::code::Code;
 use crate::replay::error::ReplayError;
@@ -46,18 +46,19 @@ impl Known for Dependence {
 /// Bytes of memory that the criterion names.
 #[derive(Clone, Copy)]
 struct Target {
+    space: Space,
     address: u64,
     bytes: u64,
 }
 
 impl Target {
     fn contains(self, cell: Cell) -> bool {
-        !cell.space.is_register() && cell.address.wrapping_sub(self.address) < self.bytes
+        cell.space == self.space && cell.address.wrapping_sub(self.address) < self.bytes
     }
 
     fn overlaps(self, bytes: Bytes) -> bool {
         let Cell { space, address } = bytes.first;
-        !space.is_register()
+        space == self.space
             && address < self.address.saturating_add(self.bytes)
             && address.saturating_add(bytes.size.into()) > self.address
     }
@@ -123,7 +124,8 @@ impl Forward<'_> {
                     reason = Some((depth + 1, Why::Data));
                 }
                 if let Dependence::Written { by, .. } = *dependence {
-                    slice.edge(by, step.instruction, Cell { space, address }, 1);
+                    let pair = (by, step.instruction);
+                    slice.edge(pair, Cell { space, address }, 1, step.seq);
                 }
             });
         }
@@ -193,7 +195,7 @@ impl Forward<'_> {
                     if let Dependence::Written { by, depth } = *dependence
                         && depth < bounds.depth
                     {
-                        slice.sink(by, sink, Cell { space, address });
+                        slice.sink(by, sink, Cell { space, address }, step.seq);
                     }
                 }),
                 Change::Write(_) | Change::New => {
@@ -272,10 +274,10 @@ pub fn forward(
             found.criterion = first_of(code, connection, which)?;
             found.criterion
         }
-        Criterion::Memory { address, bytes } => {
+        Criterion::Memory { process, address, bytes } => {
             let (address, bytes) = (*address, (*bytes).min(MOST_BYTES));
-            found.target = Some(Target { address, bytes });
-            let space = Space::Memory(ProcessId::FIRST);
+            let space = Space::Memory(*process);
+            found.target = Some(Target { space, address, bytes });
             // No more than fits.
             let all = Bytes { first: Cell { space, address }, size: bytes as u32 };
             found.affected.visit(all, |_, dependence| *dependence = Dependence::Criterion);

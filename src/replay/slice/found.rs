@@ -1,7 +1,8 @@
 //! What a slice begins with and what it is made of.
 
-use crate::id::{CallId, InstructionId};
-use crate::replay::cell::Cell;
+use crate::id::{CallId, InstructionId, ProcessId};
+use crate::replay::cell::{Cell, Space};
+use crate::replay::places::When;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -13,8 +14,8 @@ pub enum Criterion {
     Step(i64),
     /// The last (backwards) or first (forwards) execution of any of these instructions.
     Instructions(BTreeSet<InstructionId>),
-    /// Bytes of memory: what they hold at the end, or what their first writers gave them.
-    Memory { address: u64, bytes: u64 },
+    /// Bytes of memory of a process: what they hold at the end, or what their first writers gave them.
+    Memory { process: ProcessId, address: u64, bytes: u64 },
 }
 
 /// Bytes of memory that a criterion names at most.
@@ -84,19 +85,22 @@ pub enum Source {
 pub struct SliceEdge {
     pub memory: u64,
     pub register: u64,
-    /// One of the bytes of memory.
-    pub address: u64,
+    /// One of the bytes of memory, and when it was accessed.
+    pub place: Option<(When, u64)>,
 }
 
 impl SliceEdge {
-    /// Adjacent bytes from a cell on.
-    fn add(&mut self, cell: Cell, bytes: u64) {
-        if cell.space.is_register() {
-            self.register += bytes;
-        } else {
-            let address = cell.address;
-            self.address = if self.memory == 0 { address } else { self.address.min(address) };
-            self.memory += bytes;
+    /// Adjacent bytes from a cell on, at a step.
+    fn add(&mut self, cell: Cell, bytes: u64, seq: i64) {
+        match cell.space {
+            Space::Register(_) => self.register += bytes,
+            Space::Memory(process) => {
+                let address = cell.address;
+                if self.place.is_none_or(|(_, known)| address < known) {
+                    self.place = Some((When { process, seq }, address));
+                }
+                self.memory += bytes;
+            }
         }
     }
 }
@@ -170,15 +174,21 @@ impl Gathered {
         self.slice.left_at.is_some()
     }
 
-    /// Adjacent bytes that one instruction wrote and another reads.
+    /// Adjacent bytes that one instruction wrote and another reads, and a step of one of them.
     #[inline]
-    pub(super) fn edge(&mut self, from: InstructionId, to: InstructionId, first: Cell, bytes: u64) {
+    pub(super) fn edge(
+        &mut self,
+        (from, to): (InstructionId, InstructionId),
+        first: Cell,
+        bytes: u64,
+        seq: i64,
+    ) {
         let (key, slot) = ((from, to), recent(from, to));
         let at = match self.recent.get(slot) {
             Some(&Some((known, at))) if known == key => at,
             _ => self.place(key, slot),
         };
-        self.edges[at].add(first, bytes);
+        self.edges[at].add(first, bytes, seq);
     }
 
     fn place(&mut self, key: (InstructionId, InstructionId), slot: usize) -> usize {
@@ -192,13 +202,13 @@ impl Gathered {
         at
     }
 
-    /// A byte that no instruction wrote.
-    pub(super) fn outside(&mut self, from: Source, to: InstructionId, cell: Cell) {
-        self.slice.data.entry((from, to)).or_default().add(cell, 1);
+    /// A byte that no instruction wrote, and a step at which it is there.
+    pub(super) fn outside(&mut self, from: Source, to: InstructionId, cell: Cell, seq: i64) {
+        self.slice.data.entry((from, to)).or_default().add(cell, 1, seq);
     }
 
-    pub(super) fn sink(&mut self, from: InstructionId, to: &Rc<str>, cell: Cell) {
-        self.slice.sinks.entry((from, to.clone())).or_default().add(cell, 1);
+    pub(super) fn sink(&mut self, from: InstructionId, to: &Rc<str>, cell: Cell, seq: i64) {
+        self.slice.sinks.entry((from, to.clone())).or_default().add(cell, 1, seq);
     }
 
     pub(super) fn finish(self) -> Slice {

@@ -4,6 +4,7 @@
 
 use super::bytes::{Bad, Bytes};
 use super::descriptors::{self, Descriptors, Names, of_itself};
+use super::owners::Owners;
 use super::shared::{Placed, Shared};
 use super::told;
 use crate::diagnostics::Severity;
@@ -118,6 +119,8 @@ pub struct Events {
     /// It has made a file without a name.
     makes_memory: bool,
     pub shared: Shared,
+    /// Whose code lies where.
+    pub owners: Owners,
     pub unknown: Unknown,
     /// What is for the listener.
     pub said: Vec<Said>,
@@ -149,6 +152,7 @@ impl Events {
             frames: FxHashMap::default(),
             makes_memory: false,
             shared: common.shared,
+            owners: Owners::default(),
             unknown: common.unknown,
             said: Vec::new(),
             converted: false,
@@ -332,6 +336,7 @@ impl Events {
             kind::MAP => {
                 let (map, writable) = map(payload)?;
                 self.shared.cut(map.address, map.bytes);
+                self.owners.map(&map);
                 self.last_map = (map.address, writable, map.path.clone());
                 if writable && self.thread == 0 {
                     self.begun_with.push((map.address, map.bytes));
@@ -342,13 +347,16 @@ impl Events {
             kind::UNMAP => {
                 let (address, bytes) = (payload.number()?, payload.number()?);
                 self.shared.cut(address, bytes);
+                self.owners.cut(address, bytes);
                 tell(Event::ImageUnmap { address, bytes });
             }
             kind::MOVE => {
                 let (from, to) = (payload.number()?, payload.number()?);
                 let bytes = payload.number()?;
-                self.shared.cut(from, bytes);
-                self.shared.cut(to, bytes);
+                for place in [from, to] {
+                    self.shared.cut(place, bytes);
+                    self.owners.cut(place, bytes);
+                }
                 tell(Event::MemoryMove { from, to, bytes });
             }
             kind::SHARE => self.share(payload, tell)?,

@@ -10,6 +10,7 @@ mod columns;
 mod descriptors;
 mod events;
 mod notes;
+mod owners;
 mod paths;
 mod piece;
 mod shared;

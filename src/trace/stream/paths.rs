@@ -4,6 +4,7 @@ use super::bytes::{Bad, Bytes};
 use super::columns::{Columns, Shape};
 use super::events::{Common, Events, Said, Unknown, kind};
 use super::notes::{self, BlockNote, CodeNote};
+use super::owners::Owner;
 use crate::event::{BlockDef, BlockStep, InsnDef, Isa, MemShape, RunBatch};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -92,7 +93,7 @@ pub struct Decoder {
     /// Instructions and straight blocks of the processes before.
     instructions_before: u32,
     straight_before: u32,
-    instructions: FxHashMap<(u64, Box<[u8]>, Option<Arc<CodeNote>>), u32>,
+    instructions: FxHashMap<(u64, Owner, Box<[u8]>, Option<Arc<CodeNote>>), u32>,
     /// What is said of instructions, from here on.
     notes: FxHashMap<(u64, Box<[u8]>), Arc<CodeNote>>,
     isa: Isa,
@@ -264,7 +265,9 @@ impl Decoder {
                 mem += (part.mem.len() - before) as u16;
             }
             let next = self.instructions_before + dictionary.len() as u32;
-            let key = (instruction.address, instruction.code.clone(), instruction.note.clone());
+            let owner = self.events.owners.at(instruction.address);
+            let of = (instruction.code.clone(), instruction.note.clone());
+            let key = (instruction.address, owner, of.0, of.1);
             let insn = *dictionary.entry(key).or_insert_with(|| {
                 let thumb = arm && instruction.address & 1 == 1;
                 let note = instruction.note.as_deref().cloned().unwrap_or_default();

@@ -1,9 +1,9 @@
 //! Finds single communications in a part of the run.
 
 use crate::id::{FunctionId, InstructionId, ProcessId, ThreadId};
-use crate::query::{each, places_of_memory};
+use crate::query::each;
 use crate::replay::crossing::Unwritten;
-use crate::replay::{Places, places};
+use crate::replay::{Places, When, places};
 use crate::views::ViewError;
 use duckdb::{Connection, params};
 use rustc_hash::FxHashMap;
@@ -22,6 +22,7 @@ pub struct Search<'c> {
     pub inside: bool,
     /// Steps of the longest block.
     longest: i64,
+    places: Places,
     /// None: only functions wrote what is wanted.
     sources: Option<RefCell<Sources>>,
 }
@@ -30,7 +31,6 @@ pub struct Search<'c> {
 struct Sources {
     /// By name.
     wanted: FxHashMap<String, FunctionId>,
-    places: Places,
     unwritten: Unwritten,
     processes: FxHashMap<ThreadId, ProcessId>,
 }
@@ -53,13 +53,13 @@ impl Sources {
             processes.insert(r.get(0)?, r.get(1)?);
             Ok(())
         })?;
-        let (places, unwritten) = (places(connection)?, Unwritten::read(connection)?);
-        Ok(Some(Sources { wanted, places, unwritten, processes }))
+        let unwritten = Unwritten::read(connection)?;
+        Ok(Some(Sources { wanted, unwritten, processes }))
     }
 
     /// Fills `source_read` with what of `window_read` comes from them. Windows come in the order of the run.
-    fn find(&mut self, connection: &Connection) -> Result<(), ViewError> {
-        let Sources { wanted, places, unwritten, processes } = self;
+    fn find(&mut self, connection: &Connection, places: &Places) -> Result<(), ViewError> {
+        let Sources { wanted, unwritten, processes } = self;
         let mut found = connection.appender_to_catalog_and_db("source_read", "temp", "main")?;
         let sql = "SELECT read_seq, read_ordinal, is_register, address, bytes, read_instruction_id, reader_function_id, thread_id
                    FROM window_read WHERE write_seq IS NULL ORDER BY read_seq";
@@ -69,8 +69,8 @@ impl Sources {
             let (instruction, function): (InstructionId, FunctionId) = (r.get(5)?, r.get(6)?);
             let process = processes.get(&r.get(7)?).copied().unwrap_or(ProcessId::FIRST);
             unwritten.go_to(seq);
-            let process = (!register).then_some(process);
-            for part in unwritten.parts(places, process, (address, bytes.into())) {
+            let moment = (!register).then_some(When { process, seq });
+            for part in unwritten.parts(places, moment, (address, bytes.into())) {
                 if let Some(source) = wanted.get(part.name) {
                     let (none, bytes) = (None::<i64>, u32::try_from(part.bytes).unwrap_or(bytes));
                     found.append_row(params![
@@ -109,12 +109,10 @@ impl<'c> Search<'c> {
              CREATE OR REPLACE TEMP TABLE reader_interval (thread_id INTEGER, start_seq BIGINT, end_seq BIGINT)",
         )?;
         connection.execute_batch(&format!(
-            "CREATE OR REPLACE TEMP TABLE memory_place AS {};
-             CREATE OR REPLACE TEMP TABLE window_read (read_seq BIGINT, read_ordinal USMALLINT, write_seq BIGINT, is_register BOOLEAN,
+            "CREATE OR REPLACE TEMP TABLE window_read (read_seq BIGINT, read_ordinal USMALLINT, write_seq BIGINT, is_register BOOLEAN,
                  address UBIGINT, bytes UINTEGER, read_instruction_id INTEGER, reader_function_id INTEGER, thread_id INTEGER);
              CREATE OR REPLACE TEMP TABLE source_read AS FROM found;
              CREATE OR REPLACE TEMP TABLE end_step AS {}",
-            places_of_memory(connection)?,
             include_str!("../../../queries/report/flows_steps.sql")
         ))?;
         let longest = connection.query_row(
@@ -123,7 +121,8 @@ impl<'c> Search<'c> {
             |r| r.get(0),
         )?;
         let sources = Sources::read(connection)?.map(RefCell::new);
-        let search = Search { connection, instance, inside, longest, sources };
+        let places = places(connection)?;
+        let search = Search { connection, instance, inside, longest, places, sources };
         search.take_readers()?;
         Ok(search)
     }
@@ -150,6 +149,25 @@ impl<'c> Search<'c> {
         Ok(())
     }
 
+    /// Fills the temporary table `found_place`: what the memory is that was found.
+    pub fn place(&self) -> Result<(), ViewError> {
+        self.connection.execute_batch(
+            "CREATE OR REPLACE TEMP TABLE found_place (read_seq BIGINT, address UBIGINT, via VARCHAR, variable_id INTEGER)",
+        )?;
+        let mut placed =
+            self.connection.appender_to_catalog_and_db("found_place", "temp", "main")?;
+        let sql = "SELECT DISTINCT read_seq, found.address, process_id FROM found
+                   JOIN instruction ON instruction_id = read_instruction_id WHERE NOT is_register";
+        each(self.connection, sql, &[], |r| {
+            let (seq, address): (i64, u64) = (r.get(0)?, r.get(1)?);
+            let process = r.get::<_, Option<ProcessId>>(2)?.unwrap_or(ProcessId::FIRST);
+            let at = self.places.at(When { process, seq }, address);
+            let variable = at.variable.and_then(|v| self.places.variables().get(v)).map(|v| v.id);
+            placed.append_row(params![seq, address, at.via, variable])
+        })?;
+        Ok(placed.flush()?)
+    }
+
     /// Finds so many of a part of the run at most; gives how many are left to find.
     pub fn windows(&self, (first, last): (i64, i64), limit: i64) -> Result<i64, ViewError> {
         let Search { connection, inside, longest, .. } = *self;
@@ -167,7 +185,7 @@ impl<'c> Search<'c> {
             connection.execute_batch("DELETE FROM window_read; DELETE FROM source_read")?;
             reads.execute(params![from, to, longest])?;
             if let Some(sources) = &self.sources {
-                sources.borrow_mut().find(connection)?;
+                sources.borrow_mut().find(connection, &self.places)?;
             }
             let rows = window.execute(params![inside, left])?;
             left -= i64::try_from(rows).unwrap_or(left);
