@@ -45,22 +45,27 @@ CREATE TABLE run_code (data BLOB NOT NULL);
 -- What ends a statement that asks for rows which are not there, as a packed run has none: an error instead of an empty answer. addfg
 -- itself makes them, or says what is missing; for its own connections these views are empty.
 CREATE VIEW lacks_calls AS
+    SELECT CAST(error(CASE WHEN EXISTS (SELECT 1 FROM run_code) THEN 'this run is packed, and its calls and events are not in the file as rows: addfg rows DB makes them, of a part with --range or --functions; addfg sql DB makes those that a statement names; in other programs addfg.duckdb_extension has functions that read the run (addfg_steps, addfg_accesses, addfg_communications, addfg_calls_of)' ELSE 'this database has sums only, as it was made with --no-steps or with --detail summary, and no rows of calls and events: record or build it again without' END) AS BOOLEAN) AS no FROM meta
+    WHERE key = 'detail' AND value = 'summary' AND EXISTS (SELECT 1 FROM run_code UNION ALL SELECT 1 FROM meta WHERE key = 'longest_block');
+-- Of system calls there are rows beside sums, too.
+CREATE VIEW lacks_system_calls AS
     SELECT CAST(error('this run is packed, and its calls and events are not in the file as rows: addfg rows DB makes them, of a part with --range or --functions; addfg sql DB makes those that a statement names; in other programs addfg.duckdb_extension has functions that read the run (addfg_steps, addfg_accesses, addfg_communications, addfg_calls_of)') AS BOOLEAN) AS no FROM meta
     WHERE key = 'detail' AND value = 'summary' AND EXISTS (SELECT 1 FROM run_code);
 CREATE VIEW lacks_steps AS
-    SELECT CAST(error('this run is packed, and its steps and accesses are not in the file as rows: addfg rows DB makes them, of a part with --range or --functions; addfg sql DB makes those that a statement names; in other programs addfg.duckdb_extension has functions that read the run (addfg_steps, addfg_accesses, addfg_communications, addfg_calls_of)') AS BOOLEAN) AS no FROM meta
-    WHERE key = 'detail' AND value IN ('summary', 'instance') AND NOT EXISTS (SELECT 1 FROM block_run) AND EXISTS (SELECT 1 FROM run_code);
+    SELECT CAST(error(CASE WHEN EXISTS (SELECT 1 FROM run_code) THEN 'this run is packed, and its steps and accesses are not in the file as rows: addfg rows DB makes them, of a part with --range or --functions; addfg sql DB makes those that a statement names; in other programs addfg.duckdb_extension has functions that read the run (addfg_steps, addfg_accesses, addfg_communications, addfg_calls_of)' ELSE 'this database has sums only, as it was made with --no-steps or with --detail summary, and no steps: record or build it again without' END) AS BOOLEAN) AS no FROM meta
+    WHERE key = 'detail' AND value IN ('summary', 'instance') AND NOT EXISTS (SELECT 1 FROM block_run)
+        AND EXISTS (SELECT 1 FROM run_code UNION ALL SELECT 1 FROM meta WHERE key = 'longest_block');
 -- What a trace tells of beside steps, each at the step behind which it stands.
 CREATE TABLE thread_event_row (
     seq BIGINT, thread_id INTEGER NOT NULL, kind VARCHAR NOT NULL, parent_thread_id INTEGER, name VARCHAR);
 CREATE VIEW thread_event AS SELECT * FROM thread_event_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
 CREATE TABLE system_call_row (
     system_call_id INTEGER NOT NULL, seq BIGINT, thread_id INTEGER NOT NULL, number BIGINT, name VARCHAR, result UBIGINT);
-CREATE VIEW system_call AS SELECT * FROM system_call_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
+CREATE VIEW system_call AS SELECT * FROM system_call_row WHERE NOT EXISTS (SELECT 1 FROM lacks_system_calls WHERE no);
 CREATE TABLE system_call_access_row (
     system_call_id INTEGER NOT NULL, ordinal INTEGER NOT NULL, is_write BOOLEAN NOT NULL, address UBIGINT NOT NULL,
     bytes UBIGINT NOT NULL, source VARCHAR);
-CREATE VIEW system_call_access AS SELECT * FROM system_call_access_row WHERE NOT EXISTS (SELECT 1 FROM lacks_calls WHERE no);
+CREATE VIEW system_call_access AS SELECT * FROM system_call_access_row WHERE NOT EXISTS (SELECT 1 FROM lacks_system_calls WHERE no);
 CREATE TABLE mapping_row (
     seq BIGINT, process_id INTEGER NOT NULL, kind VARCHAR NOT NULL, address UBIGINT NOT NULL, bytes UBIGINT NOT NULL,
     file_offset UBIGINT, to_address UBIGINT, path VARCHAR);
@@ -231,7 +236,8 @@ COMMENT ON COLUMN run_state.piece IS 'Place in the part, from 0';
 COMMENT ON COLUMN run_state.data IS 'A piece of it, as src/store/run_state.rs packs it';
 COMMENT ON TABLE run_code IS 'The code of a packed run; at most one row';
 COMMENT ON COLUMN run_code.data IS 'Instructions, blocks and sections as src/store/run_code.rs packs them';
-COMMENT ON VIEW lacks_calls IS 'An error where the run is packed and has no rows of calls, dataflow between them and events; else empty';
+COMMENT ON VIEW lacks_calls IS 'An error where the run is packed or was not kept, and has no rows of calls, dataflow between them and events; else empty';
+COMMENT ON VIEW lacks_system_calls IS 'The same of system calls';
 COMMENT ON VIEW lacks_steps IS 'The same of steps and accesses';
 COMMENT ON TABLE thread_event_row IS 'The rows of thread_event';
 COMMENT ON VIEW thread_event IS 'Threads that begin and end, where the trace tells';

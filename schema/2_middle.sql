@@ -12,8 +12,9 @@ CREATE TABLE communication_kind (
     bytes UINTEGER NOT NULL);
 CREATE TABLE communication_row (read_seq BIGINT NOT NULL, write_back BIGINT, kind_id INTEGER NOT NULL, address UBIGINT NOT NULL);
 CREATE VIEW lacks_communications AS
-    SELECT CAST(error('this run is packed, and its communications are not in the file as rows: addfg rows DB makes them, of a part with --range or --functions; addfg sql DB makes those that a statement names; in other programs addfg.duckdb_extension has functions that read the run (addfg_steps, addfg_accesses, addfg_communications, addfg_calls_of)') AS BOOLEAN) AS no FROM meta
-    WHERE key = 'detail' AND value IN ('summary', 'instance') AND NOT EXISTS (SELECT 1 FROM communication_row) AND EXISTS (SELECT 1 FROM run_code);
+    SELECT CAST(error(CASE WHEN EXISTS (SELECT 1 FROM run_code) THEN 'this run is packed, and its communications are not in the file as rows: addfg rows DB makes them, of a part with --range or --functions; addfg sql DB makes those that a statement names; in other programs addfg.duckdb_extension has functions that read the run (addfg_steps, addfg_accesses, addfg_communications, addfg_calls_of)' ELSE 'this database has sums only, as it was made with --no-steps or with --detail summary, and no communications: record or build it again without' END) AS BOOLEAN) AS no FROM meta
+    WHERE key = 'detail' AND value IN ('summary', 'instance') AND NOT EXISTS (SELECT 1 FROM communication_row)
+        AND EXISTS (SELECT 1 FROM run_code UNION ALL SELECT 1 FROM meta WHERE key = 'longest_block');
 CREATE VIEW communication AS
     SELECT c.read_seq - c.write_back AS write_seq, k.write_ordinal, c.read_seq, k.read_ordinal,
            CASE WHEN k.is_register THEN 'register' ELSE 'memory' END AS space, c.address, k.bytes

@@ -146,7 +146,10 @@ static void first_part(void) { in_part = had_part = !from_name && !marked; }
 
 static void no_part(void)
 {
-    if (had_part) return;
+    if (had_part) {
+        if (until_name && !until_return) VG_(umsg)("addfg: %s was not called: the run is recorded to its end\n", until_name);
+        return;
+    }
     if (from_name) VG_(umsg)("addfg: %s was not called: nothing is recorded\n", from_name);
     else VG_(umsg)("addfg: the program made no ADDFG_BEGIN: nothing is recorded\n");
 }

@@ -133,12 +133,22 @@ pub fn classify<P: Default>(
     }
     // 3
     let elsewhere = |stack: &Stack<End, P>| stack.top().is_some_and(|top| top.function != function);
+    // Where a call is the last instruction of a function, as one of `exit` is, its return address is the entry of the next
+    // one: a jump there is a tail call.
+    let mut entry = Some(entry);
+    let mut known = None;
+    let mut is_entry = || {
+        let entry = *known.get_or_insert_with(|| entry.take().and_then(|entry| entry()));
+        entry.map(|entry| entry == address)
+    };
     let may_return = *links && last.kind == FlowKind::Jump && last.target.is_none();
     if previous.returns_into_caller(function, stack.frames()) {
         return Transfer::Return { depth: stack.frames().len() - 1 };
     }
     let same = |s: Option<u64>| s.is_none() || slot.is_none() || s == *slot;
-    if last.executed && (last.kind.returns() || may_return && elsewhere(stack)) {
+    if last.executed
+        && (last.kind.returns() || may_return && elsewhere(stack) && is_entry() != Some(true))
+    {
         let found = stack.newest(Back::Return(address), |frame| same(frame.token.frame_top()));
         if let Some(depth) = found {
             return Transfer::Return { depth };
@@ -155,7 +165,7 @@ pub fn classify<P: Default>(
         if anywhere
             && elsewhere(stack)
             && stack.live(function) > 0
-            && entry().is_some_and(|entry| entry != address)
+            && is_entry() == Some(false)
             && let Some(depth) = unwinds_to(previous, function, stack.frames())
         {
             return Transfer::Unwind { depth };

@@ -1,7 +1,8 @@
 use super::database::Database;
 use super::output::write_output;
+use super::pictures;
 use super::say::say;
-use crate::graph::{Stubs, resolve_function};
+use crate::graph::{Stubs, resolve_whole};
 use crate::id::FunctionId;
 use crate::load::Detail;
 use crate::render::rows::{RowFormat, RowWriter};
@@ -40,16 +41,17 @@ pub struct Args {
         conflicts_with_all = ["tree", "functions", "timeline"])]
     times: Option<Unit>,
     /// Durations by calling context instead
-    #[arg(long, requires = "times")]
+    #[arg(long, requires = "times", conflicts_with_all = ["tree", "functions", "timeline"])]
     by_stack: bool,
-    /// In the tree: leave out contexts with a smaller share of the steps, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.5, requires = "tree", alias = "min")]
-    least: f64,
-    /// Maximum rows; 0: all
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    limit: u64,
-    #[arg(long, default_value = "table")]
-    format: RowFormat,
+    /// In the tree: leave out contexts with a smaller share of the steps, in percent [default: 0.5]
+    #[arg(long, value_name = "PERCENT", requires = "tree", alias = "min", conflicts_with_all = ["functions", "timeline", "times"])]
+    least: Option<f64>,
+    /// Maximum rows; 0: all [default: 100; of the tree all]
+    #[arg(long, value_name = "N", conflicts_with = "timeline")]
+    limit: Option<u64>,
+    /// How to write rows [default: by the ending of -o, else table]
+    #[arg(long, conflicts_with = "timeline")]
+    format: Option<RowFormat>,
     /// File to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -63,14 +65,19 @@ enum Unit {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let output = args.output.as_deref();
+    let format = match args.timeline {
+        true => pictures::no_other_than_svg(output).map(|()| RowFormat::Table)?,
+        false => pictures::rows(args.format, output)?,
+    };
     let db = args.database.open()?;
     if args.timeline {
         rows::ensure(&db, Detail::Instance)?;
     }
     require(&db, if args.functions { Need::Functions } else { Need::Calls })?;
-    let limit = listing::limit(args.limit);
+    let limit = listing::limit(args.limit.unwrap_or(100));
     let function = || -> anyhow::Result<Option<FunctionId>> {
-        let found = args.function.as_ref().map(|f| resolve_function(&db, f)).transpose()?;
+        let found = args.function.as_ref().map(|f| resolve_whole(&db, f)).transpose()?;
         Ok(found.map(|f| f.function_id))
     };
     let mut text = Vec::new();
@@ -86,10 +93,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         text = calls::timeline(&db)?.into_bytes();
         return write_output(args.output.as_deref(), &text);
     } else if args.tree {
-        let rows = calls::tree(&db, args.least / 100.0, Stubs::Fold)?;
-        match args.format {
-            RowFormat::Table => text = calls::tree_text(&rows).into_bytes(),
-            _ => write_tree(&rows, crate::query::unit(&db)?, args.format, &mut text)?,
+        let rows = calls::tree(&db, args.least.unwrap_or(0.5) / 100.0, Stubs::Fold)?;
+        let limit = usize::try_from(listing::limit(args.limit.unwrap_or(0)))?.min(rows.len());
+        match format {
+            RowFormat::Table => text = calls::tree_text(&rows, limit).into_bytes(),
+            _ => write_tree(&rows[..limit], crate::query::unit(&db)?, format, &mut text)?,
+        }
+        if limit < rows.len() {
+            say!("addfg: the first {limit} of {} rows", rows.len());
         }
         return write_output(args.output.as_deref(), &text);
     } else if args.functions {
@@ -97,7 +108,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         calls::calls(crate::query::unit(&db)?, function()?, limit)
     };
-    list.write(&db, args.format, &mut text)?;
+    list.write(&db, format, &mut text)?;
     write_output(args.output.as_deref(), &text)
 }
 

@@ -94,7 +94,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return run_many(args);
     }
     if args.many.is_given() {
-        anyhow::bail!("--fail-on, --exact and reports compare many runs: add --by or --to");
+        anyhow::bail!(
+            "--measure, --least, --rate, --exact, --start-up, --across-recordings, --where, --fail-on and reports compare many runs: add --by or --to"
+        );
     }
     let [other] = args.others.as_slice() else {
         anyhow::bail!(

@@ -21,24 +21,18 @@ use std::process::ExitCode;
 
 #[derive(clap::Args)]
 pub struct Many {
-    /// Several runs: minimum change in a context
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, hide_short_help = true)]
-    least: f64,
-    /// Several runs: the figures to compare
-    #[arg(long, value_name = "MEASURE", default_value = "all", hide_short_help = true)]
-    measure: Measure,
+    /// Several runs: minimum change in a context [default: 1]
+    #[arg(long, value_name = "PERCENT", hide_short_help = true)]
+    least: Option<f64>,
+    /// Several runs: the figures to compare [default: all]
+    #[arg(long, value_name = "MEASURE", hide_short_help = true)]
+    measure: Option<Measure>,
     /// Lake: only runs with these labels; program is also a label
     #[arg(long = "where", value_name = "NAME=VALUE,...", value_delimiter = ',', value_parser = label)]
     wanted: Vec<Label>,
-    /// Several runs: expected share of false rows among the listed rows
-    #[arg(
-        long,
-        value_name = "PERCENT",
-        default_value_t = 5.0,
-        conflicts_with = "exact",
-        hide_short_help = true
-    )]
-    rate: f64,
+    /// Several runs: expected share of false rows among the listed rows [default: 5]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "exact", hide_short_help = true)]
+    rate: Option<f64>,
     /// Several runs: figures do not vary from run to run, so every difference counts
     #[arg(long, hide_short_help = true)]
     exact: bool,
@@ -67,11 +61,19 @@ fn percent(text: &str) -> Result<f64, String> {
 impl Many {
     /// Whether something is asked for that only a comparison of many runs has.
     pub fn is_given(&self) -> bool {
-        self.exact || self.fail_on.is_some() || self.reports.any() || !self.wanted.is_empty()
+        self.exact
+            || self.start_up
+            || self.across_recordings
+            || self.fail_on.is_some()
+            || self.least.is_some()
+            || self.measure.is_some()
+            || self.rate.is_some()
+            || self.reports.any()
+            || !self.wanted.is_empty()
     }
 
     fn rate(&self) -> f64 {
-        if self.exact { 100.0 } else { self.rate }
+        if self.exact { 100.0 } else { self.rate.unwrap_or(5.0) }
     }
 }
 
@@ -118,8 +120,8 @@ pub fn run(
         label,
         before,
         after,
-        measure: many.measure.name().to_owned(),
-        least: many.least,
+        measure: many.measure.unwrap_or(Measure::All).name().to_owned(),
+        least: many.least.unwrap_or(1.0),
         start_up: many.start_up,
         rate: many.rate(),
     };
@@ -155,7 +157,7 @@ fn notes(found: &[Changed], runs: &[(usize, usize)], many: &Many) -> Vec<String>
     }
     if !many.exact && found.iter().any(|row| !row.is_certain) {
         let rows = found.len();
-        let (all, one) = repeats_needed(runs.len(), rows, many.rate);
+        let (all, one) = repeats_needed(runs.len(), rows, many.rate());
         return vec![format!(
             "{least} runs a side in {} contexts cannot tell these {rows} figures from noise; {all} runs a side show them where \
              nothing else varies, {one} a single one among {rows}. --exact takes figures as they are",

@@ -28,8 +28,9 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', value_name = "TABLE,...")]
     tables: Vec<String>,
     /// chrome: arrows from writing to reading calls at most, those with the most bytes; 0: all
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
-    arrows: u64,
+    /// [default: 100000]
+    #[arg(long, value_name = "N")]
+    arrows: Option<u64>,
     /// Replace an existing file; of a folder, the files of the same names
     #[arg(long)]
     force: bool,
@@ -40,10 +41,21 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let export = args.to;
+    anyhow::ensure!(
+        args.tables.is_empty() || matches!(export.name, "csv" | "parquet"),
+        "--tables chooses tables of csv and parquet: leave it out of --to {}",
+        export.name
+    );
+    anyhow::ensure!(
+        args.arrows.is_none() || export.name == "chrome",
+        "--arrows is of chrome: leave it out of --to {}",
+        export.name
+    );
+    let arrows = args.arrows.unwrap_or(100_000);
     let folder = matches!(export.made, Made::Folder(_));
     let stem = args.database.db.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let output = args.output.unwrap_or_else(|| export.file.replace('*', &stem).into());
-    let options = Options { tables: args.tables, arrows: (args.arrows > 0).then_some(args.arrows) };
+    let options = Options { tables: args.tables, arrows: (arrows > 0).then_some(arrows) };
     let part = crate::files::part(&output);
     let db = args.database.open_to_write(Reach::Folder(&part))?;
     match export.name {
@@ -64,6 +76,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     if !args.quiet {
         args.database.say_problems(&db)?;
+        if matches!(export.name, "csv" | "parquet" | "sqlite") && options.tables.is_empty() {
+            let missing: Vec<String> = export::unprepared(&db)?.into_iter().collect();
+            if !missing.is_empty() {
+                let how = if export.name == "sqlite" { "empty" } else { "left out" };
+                say!(
+                    "addfg: not found yet, and {how}: {}; `addfg prepare {}` finds them first",
+                    missing.join(", "),
+                    args.database.db.display()
+                );
+            }
+        }
     }
     if output.as_os_str() == "-" {
         let mut out = std::io::BufWriter::with_capacity(1 << 16, super::output::stdout());

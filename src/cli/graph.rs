@@ -4,6 +4,7 @@ use super::output::write_output;
 use super::pictures;
 use crate::graph::{
     self, Facts, Focus, Inside, Level, Selection, Show, Strategy, Stubs, Via, resolve_function,
+    resolve_whole,
 };
 use crate::id::FunctionId;
 use crate::load::Detail;
@@ -61,7 +62,7 @@ pub struct Args {
     /// Edges from the focus to the farthest node
     #[arg(long, default_value_t = 1, value_name = "N", requires = "focus")]
     depth: u32,
-    /// Maximum nodes, those with most steps or bytes; the rest is (others) [default: 24]
+    /// Maximum nodes, those with most steps or bytes; the rest is (others); 0: all [default: 24]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Draw the graph instead of the overview
@@ -147,7 +148,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let show = if args.by_memory { by_memory(&args)? } else { show(&args, facts)? };
     let functions = |names: &[String]| -> Result<Vec<FunctionId>, graph::GraphError> {
-        names.iter().map(|name| Ok(resolve_function(&db, name)?.function_id)).collect()
+        names.iter().map(|name| Ok(resolve_whole(&db, name)?.function_id)).collect()
     };
     let expand = functions(&crate::text::lists(&args.expand))?;
     // A function is in one group only.
@@ -155,8 +156,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for (id, name) in grouped::by_function(&db, &options::words(&args.group))? {
         groups.entry(name).or_default().push(id);
     }
+    let level = args.level();
     let selection = Selection {
-        level: args.level(),
+        level,
         show,
         expand,
         inside: args.inside,
@@ -165,10 +167,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         via: args.via,
         focus: focus.map(|found| Focus {
             function_id: found.function_id,
-            instance: found.instance,
+            // A picture of steps is of one call.
+            instance: found.instance.or((level == Level::Step).then_some(1)),
             depth: args.depth,
         }),
-        top: args.top.unwrap_or(24).max(1),
+        top: match args.top.unwrap_or(24) {
+            0 => usize::MAX,
+            top => top,
+        },
         min_bytes: args.min_bytes,
         stubs: args.stubs,
         strategy: args.strategy,
@@ -187,6 +193,10 @@ fn check(args: &Args) -> anyhow::Result<()> {
         !matches!(level, Level::File | Level::Image | Level::Thread) || args.focus.is_none(),
         "--focus names a function: use it with another level than {}",
         level.name()
+    );
+    anyhow::ensure!(
+        args.range.is_none() || level == Level::Step && args.focus.is_none(),
+        "--range is of steps: use it with --level step and without --focus"
     );
     anyhow::ensure!(
         level == Level::Function || (args.expand.is_empty() && args.group.is_empty()),
@@ -244,10 +254,14 @@ fn flame_graph(
         && args.focus.is_none()
         && args.expand.is_empty()
         && args.group.is_empty()
-        && !args.by_memory;
+        && !args.by_memory
+        && args.show.is_empty()
+        && args.via.is_empty()
+        && (args.range, args.top, args.min_bytes) == (None, None, None)
+        && (args.stubs, args.strategy) == (Stubs::Fold, Strategy::TopDown);
     anyhow::ensure!(
         plain,
-        "a flame graph shows all calling contexts: leave out --level, --focus, --expand, --group and --by-memory"
+        "a flame graph shows all calling contexts: leave out what chooses nodes and edges (--level, --focus, --top, --via and the like)"
     );
     let Some(export) = crate::export::find(renderer.name) else {
         anyhow::bail!("no export is named {}", renderer.name)

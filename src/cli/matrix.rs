@@ -15,14 +15,15 @@ use std::process::ExitCode;
 pub struct Args {
     #[command(flatten)]
     database: Database,
-    /// Maximum functions, those with the most traffic; the rest is (others)
+    /// Maximum functions, those with the most traffic; the rest is (others); 0: all
     #[arg(long, value_name = "N", default_value_t = 12)]
     top: usize,
     /// Functions that are one row and column; names as in `addfg cut`
     #[arg(long, value_name = "NAME=FUNCTION,...", value_parser = options::group)]
     group: Vec<Group>,
-    #[arg(long, default_value = "table")]
-    format: RowFormat,
+    /// How to write rows [default: by the ending of -o, else table]
+    #[arg(long)]
+    format: Option<RowFormat>,
     /// File to write; FILE.svg becomes a heat map [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -31,18 +32,19 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     require(&db, Need::Dataflow)?;
-    let found =
-        matrix::matrix(&db, args.top.max(1), &Grouped::read(&db, &options::words(&args.group))?)?;
+    let top = if args.top == 0 { usize::MAX } else { args.top };
+    let found = matrix::matrix(&db, top, &Grouped::read(&db, &options::words(&args.group))?)?;
     if pictures::is_svg(args.output.as_deref()) {
         return write_output(args.output.as_deref(), found.heat_map().as_bytes());
     }
+    let format = pictures::rows(args.format, args.output.as_deref())?;
     let mut text = Vec::new();
     let mut names = vec!["writer"];
     names.extend(found.names.iter().map(String::as_str));
-    let mut report = RowWriter::new(&names, args.format, &mut text)?;
+    let mut report = RowWriter::new(&names, format, &mut text)?;
     for (name, row) in found.names.iter().zip(&found.bytes) {
         let mut values = vec![Value::Text(name.clone())];
-        values.extend(row.iter().map(|&n| match args.format {
+        values.extend(row.iter().map(|&n| match format {
             // Nothing is nothing to see.
             RowFormat::Table if n == 0 => Value::Text(String::new()),
             _ => Value::BigInt(n),

@@ -51,8 +51,9 @@ pub struct Args {
     /// Maximum rows; 0: all [default: 1000 of allocations, 40 of traffic and functions]
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    #[arg(long, default_value = "table")]
-    format: RowFormat,
+    /// How to write rows [default: by the ending of -o, else table]
+    #[arg(long)]
+    format: Option<RowFormat>,
     /// File to write; FILE.svg becomes a picture [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -65,6 +66,13 @@ enum Table {
     Allocations,
     Time,
     Reuse,
+}
+
+impl Table {
+    /// What the picture of accesses over address and time is of.
+    fn is_over_time(self) -> bool {
+        !matches!(self, Table::Functions | Table::Allocations)
+    }
 }
 
 /// A number that may be beyond 63 bits nowhere but in hostile databases.
@@ -97,7 +105,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "--group goes with --show functions and, without --each, --show allocations: nothing else is by function"
     );
     let groups = grouped::by_function(&db, &options::words(&args.group))?;
-    let (format, mut text) = (args.format, Vec::new());
+    let drawn = pictures::is_svg(args.output.as_deref()) && args.show.is_over_time();
+    let format = match drawn {
+        true => RowFormat::Table,
+        false => pictures::rows(args.format, args.output.as_deref())?,
+    };
+    let mut text = Vec::new();
     let out = &mut text;
     match args.show {
         Table::Functions => {
@@ -108,10 +121,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 say!("addfg: the first {rows} functions; --limit 0 lists all");
             }
         }
-        Table::Allocations => allocations(&db, &args, &groups, out)?,
+        Table::Allocations => allocations(&db, &args, &groups, format, out)?,
         _ => {
             let profile = memory::memory(&db)?;
-            if pictures::is_svg(args.output.as_deref()) {
+            if drawn {
                 text = memory::picture(&profile, &crate::query::problems(&db)?).into_bytes();
             } else {
                 match args.show {
@@ -214,13 +227,14 @@ fn allocations(
     db: &duckdb::Connection,
     args: &Args,
     groups: &BTreeMap<FunctionId, String>,
+    format: RowFormat,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let limit = args.rows(1000)?;
     let keep = if args.each { u64::try_from(limit)? } else { 0 };
     let heap = memory::heap(db, &allocators(&args.allocator), groups, keep)?;
     let mut report =
-        RowWriter::new(if args.each { &EACH } else { &SITES }, args.format, out)?.short_names();
+        RowWriter::new(if args.each { &EACH } else { &SITES }, format, out)?.short_names();
     let found = &heap.found;
     if args.each {
         write_each(&heap, &mut report)?;

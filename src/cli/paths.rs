@@ -3,7 +3,7 @@ use super::options;
 use super::output::write_output;
 use super::pictures;
 use super::say::say;
-use crate::graph::resolve_function;
+use crate::graph::resolve_whole;
 use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter};
 use crate::text::visible;
@@ -53,7 +53,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         paths::functions().write(&db, args.format, &mut text)?;
         return write_output(None, &text);
     };
-    let found = resolve_function(&db, name)?;
+    let found = resolve_whole(&db, name)?;
     let shown = visible(&found.name);
     let Some(function) = paths::function(&db, found.function_id)? else {
         anyhow::bail!(

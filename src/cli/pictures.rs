@@ -2,6 +2,7 @@
 
 use super::output::write_output;
 use crate::graph::{Graph, Overview};
+use crate::render::rows::RowFormat;
 use crate::render::{self, Made, RENDERERS, Renderer, layout};
 use crate::store::{open::is_duckdb, sqlite::is_sqlite};
 use std::path::{Path, PathBuf};
@@ -83,8 +84,7 @@ pub fn renderer(
 }
 
 fn by_ending(output: Option<&Path>) -> anyhow::Result<&'static Renderer> {
-    let ending = output.and_then(Path::extension).map(|e| e.to_string_lossy().to_lowercase());
-    let name = ending.unwrap_or_else(|| "dot".into());
+    let name = ending(output).unwrap_or_else(|| "dot".into());
     render::renderer(&name).ok_or_else(|| {
         let names: Vec<_> = RENDERERS.iter().map(|r| r.name).collect();
         anyhow::anyhow!(
@@ -92,6 +92,34 @@ fn by_ending(output: Option<&Path>) -> anyhow::Result<&'static Renderer> {
             names.join(", ")
         )
     })
+}
+
+fn ending(output: Option<&Path>) -> Option<String> {
+    output.and_then(Path::extension).map(|e| e.to_string_lossy().to_lowercase())
+}
+
+/// How rows are written: as is asked for, else by the ending of -o. A file whose name says that it is a picture is refused.
+pub fn rows(format: Option<RowFormat>, output: Option<&Path>) -> anyhow::Result<RowFormat> {
+    let ending = ending(output).unwrap_or_default();
+    if let Some(picture) = render::renderer(&ending).filter(|r| r.name != "json") {
+        anyhow::bail!(
+            "this is written as rows: no {} is made of it; name -o FILE.csv or FILE.json",
+            picture.name
+        )
+    }
+    Ok(format.unwrap_or(match &ending[..] {
+        "csv" => RowFormat::Csv,
+        "json" => RowFormat::Json,
+        _ => RowFormat::Table,
+    }))
+}
+
+/// Refuses a file whose name says that it is another picture than an SVG, which is the only one that is drawn.
+pub fn no_other_than_svg(output: Option<&Path>) -> anyhow::Result<()> {
+    let ending = ending(output).unwrap_or_else(|| "svg".into());
+    let is_other = ending != "svg" && (render::renderer(&ending).is_some() || ending == "csv");
+    anyhow::ensure!(!is_other, "this is drawn as SVG: no {ending} is made of it; name -o FILE.svg");
+    Ok(())
 }
 
 /// Whether a file is to be a picture by its name.

@@ -44,12 +44,12 @@ pub struct Args {
     /// memories.
     #[arg(long, value_name = "NAME=CYCLES", value_parser = memories::cost, conflicts_with = "parts")]
     memory_cost: Vec<MemoryCost>,
-    /// Maximum share of the executed instructions to move
-    #[arg(long, value_name = "PERCENT", default_value_t = 25)]
-    code: u8,
-    /// Ignore sets below this share of steps
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, hide_short_help = true)]
-    least: f64,
+    /// Maximum share of the executed instructions to move [default: 25]
+    #[arg(long, value_name = "PERCENT")]
+    code: Option<u8>,
+    /// Ignore sets below this share of steps [default: 1]
+    #[arg(long, value_name = "PERCENT", hide_short_help = true)]
+    least: Option<f64>,
     /// Functions that must not move
     #[arg(long, value_name = "FUNCTION,...")]
     keep: Vec<String>,
@@ -65,18 +65,18 @@ pub struct Args {
     /// Cut the whole program into N parts, for N cores or memories
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
     parts: Option<u8>,
-    /// Maximum steps of a part above the mean
-    #[arg(long, value_name = "PERCENT", default_value_t = 20, hide_short_help = true)]
-    slack: u16,
+    /// Maximum steps of a part above the mean [default: 20]
+    #[arg(long, value_name = "PERCENT", hide_short_help = true)]
+    slack: Option<u16>,
     /// Print only this part of the answer
     #[arg(long)]
     show: Option<Told>,
     /// Maximum sets; 0: all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Maximum functions drawn; each frame keeps at least one
-    #[arg(long, value_name = "N", default_value_t = 16, hide_short_help = true)]
-    top: usize,
+    /// Maximum functions drawn; each frame keeps at least one [default: 16]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    top: Option<usize>,
     /// Formats other than table print one part: by default sets, or parts with --parts
     #[arg(long, default_value = "table")]
     format: RowFormat,
@@ -111,6 +111,23 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         !loops || !args.exact,
         "--exact counts what sets send: leave it or --show loops out"
     );
+    let unused = |given: bool, option: &str, with: &str| {
+        anyhow::ensure!(!given, "{option} changes nothing about {with}: leave one of them out");
+        Ok(())
+    };
+    if args.parts.is_some() || loops {
+        let with = if loops { "--show loops" } else { "--parts" };
+        unused(args.set.is_some(), "--set", with)?;
+        unused(!args.keep.is_empty(), "--keep", with)?;
+        unused(args.code.is_some(), "--code", with)?;
+        unused(args.least.is_some(), "--least", with)?;
+        unused(!args.others.is_empty(), "another database", with)?;
+    }
+    unused(loops && args.output.is_some(), "-o", "--show loops, which is a table")?;
+    unused(args.parts.is_some() && args.show == Some(Told::Sets), "--show sets", "--parts")?;
+    unused(args.parts.is_some() && loops, "--show loops", "--parts")?;
+    unused(args.parts.is_none() && args.slack.is_some(), "--slack", "a plan without --parts")?;
+    unused(args.output.is_none() && args.top.is_some(), "--top", "a plan without -o")?;
     let db = opened(&args.database)?;
     if loops {
         rows::ensure(&db, Detail::Instance)?;
@@ -122,12 +139,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let wish = Wish {
         model: CostModel { link: args.link, speedup: args.speedup, clock: args.clock },
-        code: f64::from(args.code) / 100.0,
-        least: args.least.max(0.0) / 100.0,
+        code: f64::from(args.code.unwrap_or(25)) / 100.0,
+        least: args.least.unwrap_or(1.0).max(0.0) / 100.0,
         kept: set(&args.keep)?,
         start_up: args.start_up,
         named: args.set.as_deref().map_or(Ok(BTreeSet::new()), |words| cut::choose(&db, words))?,
     };
+    anyhow::ensure!(
+        wish.kept.is_disjoint(&wish.named),
+        "a function of --set is one of --keep, too: it cannot be moved and stay"
+    );
     let model = wish.model;
     let counts = |run: &Run, sets: &mut [Candidate]| exact::count(&db, run, sets, &model);
     let mut plan = plan::plan(run, wish, args.exact.then_some(&counts as Count))?;
@@ -141,7 +162,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut parts = None;
     if let Some(number) = args.parts {
         let run = read(&db, &args.memory_cost)?.folded(&db, &model)?;
-        let cut = plan.parts(&run, number.into(), f64::from(args.slack) / 100.0);
+        let cut = plan.parts(&run, number.into(), f64::from(args.slack.unwrap_or(20)) / 100.0);
         parts = Some((run, cut));
     }
     match args.output {
@@ -157,9 +178,10 @@ fn draw(
     db: &duckdb::Connection,
 ) -> anyhow::Result<ExitCode> {
     let renderer = pictures::renderer(None, args.output.as_deref())?;
+    let top = args.top.unwrap_or(16);
     let mut graph = match parts {
-        None => plan.picture(args.top),
-        Some((run, parts)) => plan.picture_of_parts(run, parts, args.top),
+        None => plan.picture(top),
+        Some((run, parts)) => plan.picture_of_parts(run, parts, top),
     };
     graph.problems = crate::query::problems(db)?;
     pictures::draw(&graph, renderer, args.output.clone())

@@ -1,5 +1,6 @@
 use super::options::label;
 use super::output::write_output;
+use super::pictures;
 use super::say::say;
 use crate::lake::compare::Wish;
 use crate::lake::coverage::known_label;
@@ -65,6 +66,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return change_points(&args, &lake);
     }
     if args.output.is_some() {
+        pictures::no_other_than_svg(args.output.as_deref())?;
         let series = series(&args, &lake)?;
         anyhow::ensure!(
             !series.is_empty(),

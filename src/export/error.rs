@@ -22,6 +22,8 @@ pub enum ExportError {
     NoStream { format: &'static str, what: &'static str },
     #[error("{processes} processes: a graph without its program is written of one; give --elf")]
     Processes { processes: i64 },
+    #[error("{name} cannot be exported: {why}")]
+    Missing { name: String, why: duckdb::Error },
     #[error("there is no table or view `{name}`; there are {known}")]
     NoTable { name: String, known: String },
     #[error(

@@ -26,6 +26,7 @@ mod tables;
 
 pub use error::ExportError;
 pub use options::Options;
+pub use tables::unprepared;
 
 /// What happens to a file or folder that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 use super::error::ExportError;
 use super::options::Options;
 use super::rows::each;
+use crate::query::is_prepared;
+use crate::store::{KNOWS_WHAT_IS_MISSING, SAYS_WHAT_IS_MISSING};
 use duckdb::Connection;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -29,7 +31,8 @@ fn names(connection: &Connection, options: &Options) -> Result<Vec<String>, Expo
     let mut known = all.clone();
     known.retain(|n| !is_stored(n) && !n.starts_with("lacks_"));
     if options.tables.is_empty() {
-        known.retain(|n| !LARGE.contains(&n.as_str()));
+        let unprepared = unprepared(connection)?;
+        known.retain(|n| !LARGE.contains(&n.as_str()) && !unprepared.contains(n));
         return Ok(known);
     }
     for name in &options.tables {
@@ -37,7 +40,25 @@ fn names(connection: &Connection, options: &Options) -> Result<Vec<String>, Expo
             return Err(ExportError::NoTable { name: name.clone(), known: known.join(", ") });
         }
     }
-    Ok(options.tables.clone())
+    connection.execute_batch(SAYS_WHAT_IS_MISSING)?;
+    let there = options.tables.iter().try_for_each(|name| {
+        let sql = format!("SELECT 1 FROM \"{}\" LIMIT 1", name.replace('"', "\"\""));
+        let found = connection.prepare(&sql).and_then(|mut s| s.query([])?.next().map(drop));
+        found.map_err(|why| ExportError::Missing { name: name.clone(), why })
+    });
+    connection.execute_batch(KNOWS_WHAT_IS_MISSING)?;
+    there.map(|()| options.tables.clone())
+}
+
+/// Views of answers that take the whole run, where they are not stored: they are no tables to export.
+pub fn unprepared(connection: &Connection) -> duckdb::Result<BTreeSet<String>> {
+    if is_prepared(connection)? {
+        return Ok(BTreeSet::new());
+    }
+    let sql = "SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT temporary AND contains(sql, 'lacks_answers')
+               AND view_name <> 'lacks_answers'";
+    let mut statement = connection.prepare(sql)?;
+    statement.query_map([], |r| r.get(0))?.collect()
 }
 
 /// Writes each table or view with COPY. `wide`: what sums of 128 bits are written as.

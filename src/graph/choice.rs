@@ -3,13 +3,17 @@
 use super::edges::{CallEdges, CountedEdges, DataEdges, Ends, LevelEdges};
 use super::level::Level;
 use super::model::{Flow, Node, NodeId, NodeKind};
-use super::rows::{LevelRows, add};
+use super::rows::{LevelRows, add, others};
 use super::selection::{Focus, Selection, Show};
 use crate::text::{human_count, percent};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Pseudo-functions that are drawn at most, beside the nodes that are asked for.
+/// Pseudo-functions that are drawn at most, beside the nodes that are asked for: one of four nodes, and six.
 const SOURCES: usize = 6;
+
+fn sources(top: usize) -> usize {
+    SOURCES.max(top / 4)
+}
 
 /// What is drawn, and what is not, in words.
 pub struct Choice<'a> {
@@ -85,20 +89,16 @@ impl Choice<'_> {
             .values()
             .filter(|n| n.id != NodeId::Others)
             .partition(|n| n.kind == NodeKind::Pseudo);
-        let mut sources = 0;
-        if drawn.len() > self.selection.top || pseudo.len() > SOURCES {
+        let mut outside = 0;
+        if drawn.len() > self.selection.top || pseudo.len() > sources(self.selection.top) {
             let rest = self.beyond_top(rows);
-            let mut others = rows.nodes.remove(&NodeId::Others).unwrap_or_else(|| Node {
-                name: "(others)".into(),
-                kind: NodeKind::Others,
-                ..Node::default()
-            });
+            let mut rest_of = rows.nodes.remove(&NodeId::Others).unwrap_or_else(others);
             for n in rest.iter().filter_map(|id| rows.nodes.remove(id)) {
-                others.calls += n.calls;
-                others.steps_self = add(others.steps_self, n.steps_self);
-                if n.kind == NodeKind::Pseudo { sources += 1 } else { others.members += 1 }
+                rest_of.calls += n.calls;
+                rest_of.steps_self = add(rest_of.steps_self, n.steps_self);
+                if n.kind == NodeKind::Pseudo { outside += 1 } else { rest_of.members += 1 }
             }
-            rows.nodes.insert(NodeId::Others, others);
+            rows.nodes.insert(NodeId::Others, rest_of);
             rows.rename(|id| if rest.contains(&id) { NodeId::Others } else { id });
         }
         let Some(others) = rows.nodes.get(&NodeId::Others) else { return };
@@ -107,10 +107,12 @@ impl Choice<'_> {
             let what = plural(others.members, self.word());
             parts.push(format!("{what}{}", self.with_share(others.steps_self)));
         }
-        if sources > 0 {
-            parts.push(format!("{} of bytes that no step wrote", plural(sources, "source")));
+        if outside > 0 {
+            parts.push(plural(outside, "pseudo-function"));
         }
-        self.left_out.push(format!("{}, merged into (others)", parts.join(" and ")));
+        if !parts.is_empty() {
+            self.left_out.push(format!("{}, merged into (others)", parts.join(" and ")));
+        }
     }
 
     /// Nodes beyond those that are asked for.
@@ -129,7 +131,7 @@ impl Choice<'_> {
             order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
             order.into_iter().skip(limit).map(|o| o.2).collect::<Vec<_>>()
         };
-        beyond(false, top).into_iter().chain(beyond(true, SOURCES)).collect()
+        beyond(false, top).into_iter().chain(beyond(true, sources(top))).collect()
     }
 
     /// How much a node is worth in the picture.

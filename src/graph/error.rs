@@ -16,6 +16,12 @@ pub enum GraphError {
     Ambiguous { name: String, candidates: String },
     #[error("`{name}` was called {calls} times: there is no instance {instance}")]
     NoInstance { name: String, instance: i32, calls: i64 },
+    #[error("this is of all calls of `{name}`, not of its call {instance}: leave out #{instance}")]
+    NotOfCall { name: String, instance: i32 },
+    #[error(
+        "the level {level} is of all calls of a function: leave out #N, or take the level function, instance or step"
+    )]
+    LevelOfAllCalls { level: &'static str },
     #[error("`{name}` is a stub and merged into its callers; --stubs show draws it")]
     MergedStub { name: String },
     #[error("`{name}` did not run, or nothing is known of it at this level")]

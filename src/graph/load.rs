@@ -28,6 +28,10 @@ pub fn load_with(
     selection: &Selection,
 ) -> Result<Graph, GraphError> {
     let one_call = selection.focus.and_then(|f| f.instance);
+    let of_one = matches!(selection.level, Level::Function | Level::Instance | Level::Step);
+    if one_call.is_some() && !of_one {
+        return Err(GraphError::LevelOfAllCalls { level: selection.level.name() });
+    }
     let needs_calls = matches!(selection.level, Level::Instance | Level::Context | Level::Thread);
     if (needs_calls || one_call.is_some()) && !facts.instances {
         return Err(GraphError::NoInstances);
@@ -133,6 +137,7 @@ fn draw(
     (graph.unit, graph.dependences, graph.notes) = (unit, rows.dependences, notes);
     let mut choice = Choice { selection, steps: graph.steps, unit, left_out: Vec::new() };
     grouping::apply(&mut rows, selection);
+    rows.add_others();
     if !selection.via.is_empty() && selection.shows(Show::Data) {
         let names: Vec<_> = selection.via.iter().map(|v| v.name()).collect();
         choice.left_out.push(format!("data through anything but {}", names.join(", ")));

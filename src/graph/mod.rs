@@ -45,5 +45,5 @@ pub use names::FunctionNames;
 pub use overview::{
     BoxRole, Folding, Overview, OverviewBox, OverviewLine, distinct_name, is_called, short_name,
 };
-pub use resolve::resolve_function;
+pub use resolve::{resolve_function, resolve_whole};
 pub use selection::{Focus, Selection, Show, Strategy, Stubs};

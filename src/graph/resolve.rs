@@ -28,6 +28,17 @@ struct Candidate {
     exact: bool,
 }
 
+/// The same of a function as a whole: a call of it is refused.
+pub fn resolve_whole(connection: &Connection, text: &str) -> Result<Resolved, GraphError> {
+    let found = resolve_function(connection, text)?;
+    match found.instance {
+        None => Ok(found),
+        Some(instance) => {
+            Err(GraphError::NotOfCall { name: visible(&found.name).into_owned(), instance })
+        }
+    }
+}
+
 /// The function that `name`, `file:name` or `@address` means, each with `#N` behind it for a call
 /// instance. Of a C++ or Rust function the last of its names are enough. Of several with one name the only one that ran is meant; more are refused with their
 /// list.

@@ -275,7 +275,20 @@ pub fn fill(
     appender.flush()
 }
 
+/// The node of all that is not drawn by itself.
+pub fn others() -> Node {
+    Node { name: "(others)".into(), kind: NodeKind::Others, ..Node::default() }
+}
+
 impl LevelRows {
+    /// Adds the node of what has none of its own, where data comes from there.
+    pub fn add_others(&mut self) {
+        let is = |row: &DataRow| row.writer == NodeId::Others || row.reader == NodeId::Others;
+        if self.data.iter().any(is) {
+            self.nodes.entry(NodeId::Others).or_insert_with(others);
+        }
+    }
+
     /// Moves every end of an edge to another node.
     pub fn rename(&mut self, to: impl Fn(NodeId) -> NodeId) {
         let current = self.current.as_mut();

@@ -9,6 +9,7 @@
 //! name   = text without "," ")" "->", or "text" in quotes; `glob:` or `re:` before it asks for a pattern
 //! ```
 
+use crate::graph::Via;
 use crate::text::words;
 use std::fmt;
 
@@ -277,12 +278,21 @@ impl<'a> Reader<'a> {
         let one = self.name()?;
         let subject = if self.skip("->") {
             let two = self.name()?;
-            let via = if self.skip(",") { Some(self.name()?) } else { None };
+            let via = if self.skip(",") { Some(via(&self.name()?)?) } else { None };
             Subject::Edge(one, two, via)
         } else {
             Subject::Function(one)
         };
         if self.skip(")") { Ok(subject) } else { Err("`)` is missing".into()) }
+    }
+}
+
+/// A place that data goes through, by its name.
+fn via(name: &str) -> Result<String, String> {
+    let names: Vec<_> = Via::ALL.iter().map(|via| via.name()).collect();
+    match names.contains(&name) {
+        true => Ok(name.to_owned()),
+        false => Err(format!("`{name}` is no place that data goes through ({})", names.join(", "))),
     }
 }
 
@@ -384,6 +394,11 @@ mod tests {
             ("steps(a->b) <= 1", "steps takes a function"),
             ("dead_bytes() <= 1", "dead_bytes takes a function"),
             ("bytes(a->) <= 1", "a name is missing"),
+            (
+                "bytes(a->b, hepa) <= 1",
+                "`hepa` is no place that data goes through (register, stack",
+            ),
+            ("bytes(a->b, Heap) <= 1", "`Heap` is no place"),
             ("bytes(a->\"b) <= 1", "a quote is not closed"),
             ("bytes(a->b) 1", "goes one of < <="),
             ("bytes(a->b) <= 4 KB", "`KB` is not a unit (B, k, M,"),

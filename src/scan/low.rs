@@ -1,6 +1,6 @@
 //! Steps and accesses: what the runs of a chunk are, by what the blocks are.
 
-use super::rows::{Argument, Error, Function, Give, Rows, Worker, given, is_packed};
+use super::rows::{Argument, Error, Function, Give, Rows, Worker, given, is_packed, keeps_steps};
 use super::stored::Stored;
 use crate::store::chunk::{ChunkError, Runs, unpack};
 use crate::store::pieces;
@@ -87,6 +87,7 @@ fn open(
     };
     let (first, last) = (bound(0).unwrap_or(1), bound(1).unwrap_or(i64::MAX.cast_unsigned()));
     if !is_packed(source)? {
+        keeps_steps(source)?;
         let rows = Stored::by_steps(source, function.columns, stored, first, last)?;
         return Ok(Some(Box::new(rows)));
     }

@@ -86,7 +86,24 @@ pub(super) fn lacks_rows(source: &dyn Source, communications: bool) -> Result<bo
         "SELECT count(*) FILTER (key = 'detail' AND value IN ({details})) = 0
                 OR count(*) FILTER (key IN ('pairs_in', 'range') AND value IS NOT NULL) > 0 FROM meta"
     );
-    Ok(is_packed(source)? && holds(source, &sql)?)
+    let lacks = holds(source, &sql)?;
+    if is_packed(source)? {
+        return Ok(lacks);
+    }
+    if lacks && holds(source, "SELECT count(*) > 0 FROM meta WHERE key = 'longest_block'")? {
+        return Err(ONLY_SUMS.into());
+    }
+    Ok(false)
+}
+
+/// What is said of a database that has sums, and neither rows nor a packed run.
+const ONLY_SUMS: &str = "this database has sums only, as it was made with --no-steps or with --detail summary: record or build it again \
+                         without";
+
+/// Refuses a database that keeps no steps of a run that had some.
+pub(super) fn keeps_steps(source: &dyn Source) -> Result<(), Error> {
+    let sql = "SELECT count(*) > 0 AND NOT EXISTS (SELECT 1 FROM block_run) FROM meta WHERE key = 'longest_block'";
+    if !is_packed(source)? && holds(source, sql)? { Err(ONLY_SUMS.into()) } else { Ok(()) }
 }
 
 fn holds(source: &dyn Source, sql: &str) -> Result<bool, Error> {

@@ -21,7 +21,7 @@ pub mod tables;
 pub mod writer;
 
 /// Version of the tables; a database with another one is refused.
-pub const SCHEMA_VERSION: u32 = 17;
+pub const SCHEMA_VERSION: u32 = 18;
 
 /// Makes what `queries/report/instance_data.sql` reads of call instances, for those of TEMP TABLE
 /// `near`: in statements of their own, because joins that run at once share the memory.
@@ -58,6 +58,7 @@ pub const SCHEMA: [&str; 10] = [
 /// an error from these views where the run is packed.
 pub const KNOWS_WHAT_IS_MISSING: &str = "
     CREATE OR REPLACE TEMP VIEW lacks_calls AS SELECT false AS no WHERE false;
+    CREATE OR REPLACE TEMP VIEW lacks_system_calls AS SELECT false AS no WHERE false;
     CREATE OR REPLACE TEMP VIEW lacks_steps AS SELECT false AS no WHERE false;
     CREATE OR REPLACE TEMP VIEW lacks_communications AS SELECT false AS no WHERE false;
     CREATE OR REPLACE TEMP VIEW lacks_answers AS SELECT false AS no WHERE false;";
@@ -65,6 +66,7 @@ pub const KNOWS_WHAT_IS_MISSING: &str = "
 /// Takes that back, for a statement that a person wrote.
 pub const SAYS_WHAT_IS_MISSING: &str = "
     DROP VIEW IF EXISTS temp.main.lacks_calls;
+    DROP VIEW IF EXISTS temp.main.lacks_system_calls;
     DROP VIEW IF EXISTS temp.main.lacks_steps;
     DROP VIEW IF EXISTS temp.main.lacks_communications;
     DROP VIEW IF EXISTS temp.main.lacks_answers;";

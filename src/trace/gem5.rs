@@ -7,7 +7,7 @@ use super::error::TraceError;
 use super::input::{Input, Place};
 use super::lines::{Line, Lines, each_line};
 use super::number::{decimal_front, hex_digits, hex_front};
-use super::open::OpenSteps;
+use super::open::{Decides, OpenSteps};
 use super::problems::{FOREIGN_LINES, Kind, Problems, TOO_MANY_ACCESSES, excerpt, good_lines};
 use super::reader::{Context, Format, Sink, StepFormat};
 use super::record::{self, Names, Record, Steps, TOO_MANY_CPUS, pieces};
@@ -21,6 +21,11 @@ const NO_ADDRESS: Kind = (
     Severity::Error,
     "symbol-instead-of-address",
     "the step was left out; record without ExecSymbol, or with a newer gem5, which prints both",
+);
+const NOT_ADDRESSED: Kind = (
+    Severity::Error,
+    "access-without-address",
+    "such accesses were left out; record with --debug-flags=Exec, which prints A=",
 );
 const UNPLACED: Kind = (
     Severity::Info,
@@ -62,11 +67,12 @@ impl StepFormat for Gem5 {
     fn read(&self, input: Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
         let problems = Problems::new(input.locator());
         let told = Lines::of(input.head()).filter_map(|line| Parsed::parse(line.text));
-        let (mut steps, mut values, mut addresses) = (0, false, false);
+        let (mut steps, mut values, mut addresses, mut moves) = (0, false, false, false);
         for parsed in told {
             steps += 1;
             values |= parsed.value.is_some();
             addresses |= parsed.address.is_some();
+            moves |= parsed.class.is_some_and(accesses);
         }
         if steps == 0 {
             let remedy = format!("record with `{}`", self.record());
@@ -77,7 +83,8 @@ impl StepFormat for Gem5 {
             return Err(problems.malformed(1, message, "give the program with --elf"));
         };
         let carries = Carries {
-            accesses: addresses,
+            // A program may begin with much that accesses nothing.
+            accesses: addresses || !moves,
             registers: values,
             values,
             written_values: values,
@@ -88,6 +95,7 @@ impl StepFormat for Gem5 {
         let mut reader = Reader {
             isa,
             names: Names::new(isa),
+            has_addresses: addresses || !moves,
             steps: OpenSteps::new(rows),
             problems,
             memory: Memory::new(),
@@ -261,8 +269,8 @@ struct Remembered {
 struct Known {
     /// The register that it writes.
     written: Option<RegSpan>,
-    /// Its bytes if it is a conditional branch.
-    branch: Option<u64>,
+    /// Its bytes, and by what it decides, if it is a conditional branch.
+    branch: Option<(u64, Decides)>,
 }
 
 impl Memory {
@@ -348,13 +356,15 @@ struct Cpu {
     thread: u64,
     /// Number of its last micro-operation.
     micro: Option<u64>,
-    /// Bytes of its open step if that is a conditional branch.
-    branch: Option<u64>,
+    /// See [`Known::branch`], of its open step.
+    branch: Option<(u64, Decides)>,
 }
 
 struct Reader {
     isa: Isa,
     names: Names,
+    /// The log has addresses of accesses.
+    has_addresses: bool,
     steps: OpenSteps,
     problems: Problems,
     memory: Memory,
@@ -447,8 +457,8 @@ impl Reader {
     ) -> Result<(), TraceError> {
         let isa = self.isa;
         let before = std::mem::replace(&mut self.cpus[self.last].branch, known.branch);
-        if let (Some(open), Some(size)) = (self.steps.open(cpu), before) {
-            open.taken(pc != open.record.pc.wrapping_add(size));
+        if let (Some(open), Some((size, decides))) = (self.steps.open(cpu), before) {
+            open.taken(pc != open.record.pc.wrapping_add(size), decides);
         }
         let thumb = isa == Isa::Arm && pc & 1 != 0;
         let record = Record {
@@ -477,7 +487,7 @@ impl Reader {
         let Some(step) = self.steps.open(cpu) else { return };
         let Some(class) = parsed.class else { return };
         step.committed = true;
-        let is_write = class.ends_with(b"MemWrite");
+        let is_write = stores(class);
         if let Some(address) = parsed.address {
             let value = parsed.number.filter(|_| is_write);
             let access = LoggedAccess { address, size: 0, is_write, value };
@@ -486,6 +496,11 @@ impl Reader {
                     "an instruction with more accesses than can be read".into()
                 });
             }
+        }
+        if parsed.address.is_none() && !parsed.failed && self.has_addresses && accesses(class) {
+            self.problems.add(sink, NOT_ADDRESSED, Place::Line(line.number), || {
+                format!("an access without its address: `{}`", excerpt(line.text))
+            });
         }
         let span = known.written;
         if is_write {
@@ -557,20 +572,31 @@ fn written(text: &[u8], isa: Isa) -> Option<&[u8]> {
     Some(name.strip_prefix(b"{").unwrap_or(name))
 }
 
-/// Bytes of an instruction if it is a conditional branch, by its text.
-fn conditional_branch(isa: Isa, text: &[u8]) -> Option<u64> {
+/// Whether operations of a class store: those of vectors have classes of their own (`SimdUnitStrideStore`).
+fn stores(class: &[u8]) -> bool {
+    class.ends_with(b"MemWrite") || class.windows(5).any(|word| word == b"Store")
+}
+
+/// Whether operations of a class load or store.
+fn accesses(class: &[u8]) -> bool {
+    stores(class) || class.ends_with(b"MemRead")
+}
+
+/// Bytes of an instruction, and by what it decides, if it is a conditional branch, by its text.
+fn conditional_branch(isa: Isa, text: &[u8]) -> Option<(u64, Decides)> {
     let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
     let mnemonic = &text[..end];
+    let compares = |size| Some((size, Decides::Registers));
     match isa {
         Isa::Riscv32 | Isa::Riscv64 => match mnemonic {
-            b"beq" | b"bne" | b"blt" | b"bge" | b"bltu" | b"bgeu" => Some(4),
-            b"c_beqz" | b"c_bnez" => Some(2),
+            b"beq" | b"bne" | b"blt" | b"bge" | b"bltu" | b"bgeu" => compares(4),
+            b"c_beqz" | b"c_bnez" => compares(2),
             _ => None,
         },
-        Isa::Aarch64 => {
-            let plain = matches!(mnemonic, b"cbz" | b"cbnz" | b"tbz" | b"tbnz");
-            (plain || mnemonic.starts_with(b"b.")).then_some(4)
-        }
+        Isa::Aarch64 => match mnemonic {
+            b"cbz" | b"cbnz" | b"tbz" | b"tbnz" => compares(4),
+            _ => mnemonic.starts_with(b"b.").then_some((4, Decides::Flags)),
+        },
         _ => None,
     }
 }

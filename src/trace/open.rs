@@ -62,16 +62,20 @@ impl OpenStep {
     /// Its CPU goes on at `next`: that tells whether a conditional branch was taken.
     pub fn goes_on(&mut self, next: u64, isa: Isa) {
         let Record { opcode: (bytes, size), thumb, pc, .. } = self.record;
-        if is_conditional_branch(isa, thumb, &bytes[..size]) {
-            self.taken(next != pc.wrapping_add(size as u64));
+        if let Some(decides) = conditional_branch(isa, thumb, &bytes[..size]) {
+            self.taken(next != pc.wrapping_add(size as u64), decides);
         }
     }
 
-    /// Whether a conditional branch was taken, if nothing else is known of it.
-    pub fn taken(&mut self, taken: bool) {
-        if self.record.condition != Condition::Failed {
-            self.record.condition = if taken { Condition::Held } else { Condition::Failed };
-        }
+    /// Whether a conditional branch was taken. One that compares registers has read them in any case; of others nothing
+    /// happened where the log says so, or where it was not taken.
+    pub fn taken(&mut self, taken: bool, decides: Decides) {
+        let condition = &mut self.record.condition;
+        *condition = match decides {
+            Decides::Registers => Condition::Held,
+            Decides::Flags if taken && *condition != Condition::Failed => Condition::Held,
+            Decides::Flags => Condition::Failed,
+        };
     }
 }
 
@@ -261,23 +265,35 @@ impl OpenSteps {
     }
 }
 
-/// Whether an instruction is a conditional branch and nothing else, by its code in memory order.
+/// By what a conditional branch decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decides {
+    Flags,
+    /// It compares registers, or looks at bits of one.
+    Registers,
+}
+
+/// Of an instruction that is a conditional branch and nothing else: by what it decides. `code` is in memory order.
 ///
 /// Sources: Arm Architecture Reference Manual (DDI 0487), C4.1; (DDI 0406), A6.2 and A8.8.18; The
 /// RISC-V Instruction Set Manual, Volume I.
-pub fn is_conditional_branch(isa: Isa, thumb: bool, code: &[u8]) -> bool {
+pub fn conditional_branch(isa: Isa, thumb: bool, code: &[u8]) -> Option<Decides> {
     let word = code.iter().rev().fold(0u32, |n, &b| n << 8 | u32::from(b));
-    match (isa, code.len()) {
-        (Isa::Aarch64, 4) => {
-            word & 0xff00_0000 == 0x5400_0000
-                || word & 0x7e00_0000 == 0x3400_0000
-                || word & 0x7e00_0000 == 0x3600_0000
-        }
-        (Isa::Arm, 2) => word & 0xf000 == 0xd000 && word >> 8 & 0xf < 14 || word & 0xf500 == 0xb100,
-        (Isa::Arm, 4) if !thumb => word >> 28 < 14 && word & 0x0f00_0000 == 0x0a00_0000,
-        (Isa::Riscv32 | Isa::Riscv64, 4) => word & 0x7f == 0x63,
-        (Isa::Riscv32 | Isa::Riscv64, 2) => matches!(word & 0xe003, 0xc001 | 0xe001),
-        _ => false,
+    let (flags, registers) = match (isa, code.len()) {
+        (Isa::Aarch64, 4) => (
+            word & 0xff00_0000 == 0x5400_0000,
+            word & 0x7e00_0000 == 0x3400_0000 || word & 0x7e00_0000 == 0x3600_0000,
+        ),
+        (Isa::Arm, 2) => (word & 0xf000 == 0xd000 && word >> 8 & 0xf < 14, word & 0xf500 == 0xb100),
+        (Isa::Arm, 4) if !thumb => (word >> 28 < 14 && word & 0x0f00_0000 == 0x0a00_0000, false),
+        (Isa::Riscv32 | Isa::Riscv64, 4) => (false, word & 0x7f == 0x63),
+        (Isa::Riscv32 | Isa::Riscv64, 2) => (false, matches!(word & 0xe003, 0xc001 | 0xe001)),
+        _ => (false, false),
+    };
+    match (flags, registers) {
+        (true, _) => Some(Decides::Flags),
+        (_, true) => Some(Decides::Registers),
+        _ => None,
     }
 }
 
@@ -287,18 +303,19 @@ mod tests {
 
     #[test]
     fn conditional_branches() {
-        let yes: [(Isa, bool, &[u8]); 8] = [
-            (Isa::Aarch64, false, &[0xa1, 0xff, 0xff, 0x54]),
-            (Isa::Aarch64, false, &[0xab, 0xff, 0xff, 0x35]),
-            (Isa::Aarch64, false, &[0x40, 0, 0, 0x37]),
-            (Isa::Arm, false, &[6, 0, 0, 0x0a]),
-            (Isa::Arm, true, &[0xfe, 0xd1]),
-            (Isa::Arm, true, &[0x08, 0xb1]),
-            (Isa::Riscv64, false, &[0x63, 0x1e, 5, 0]),
-            (Isa::Riscv64, false, &[1, 0xc2]),
+        use Decides::{Flags, Registers};
+        let yes: [(Isa, bool, &[u8], Decides); 8] = [
+            (Isa::Aarch64, false, &[0xa1, 0xff, 0xff, 0x54], Flags),
+            (Isa::Aarch64, false, &[0xab, 0xff, 0xff, 0x35], Registers),
+            (Isa::Aarch64, false, &[0x40, 0, 0, 0x37], Registers),
+            (Isa::Arm, false, &[6, 0, 0, 0x0a], Flags),
+            (Isa::Arm, true, &[0xfe, 0xd1], Flags),
+            (Isa::Arm, true, &[0x08, 0xb1], Registers),
+            (Isa::Riscv64, false, &[0x63, 0x1e, 5, 0], Registers),
+            (Isa::Riscv64, false, &[1, 0xc2], Registers),
         ];
-        for (isa, thumb, code) in yes {
-            assert!(is_conditional_branch(isa, thumb, code), "{isa:?} {code:x?}");
+        for (isa, thumb, code, decides) in yes {
+            assert_eq!(conditional_branch(isa, thumb, code), Some(decides), "{isa:?} {code:x?}");
         }
         let no: [(Isa, bool, &[u8]); 6] = [
             (Isa::Aarch64, false, &[0, 0, 0, 0x14]),
@@ -309,7 +326,7 @@ mod tests {
             (Isa::Riscv64, false, &[1, 0xa0]),
         ];
         for (isa, thumb, code) in no {
-            assert!(!is_conditional_branch(isa, thumb, code), "{isa:?} {code:x?}");
+            assert_eq!(conditional_branch(isa, thumb, code), None, "{isa:?} {code:x?}");
         }
     }
 }

@@ -113,11 +113,11 @@ pub fn tree(connection: &Connection, least: f64, stubs: Stubs) -> Result<Vec<Tre
 }
 
 /// The tree as text.
-pub fn tree_text(rows: &[TreeRow]) -> String {
+pub fn tree_text(rows: &[TreeRow], limit: usize) -> String {
     let whole: i64 = rows.iter().map(|r| r.steps_self).sum::<i64>()
         + rows.iter().map(|r| r.left_out.1).sum::<i64>();
     let mut text = format!("{:>9} {:>9} {:>9}\n", "with", "self", "calls");
-    for row in rows {
+    for row in rows.iter().take(limit) {
         let share = |n| percent(n, whole).unwrap_or_default();
         let name = visible(&row.function).into_owned();
         let (calls, indent) = (human_count(row.calls), "  ".repeat(row.depth.min(60)));

@@ -2,7 +2,7 @@
 
 use super::ViewError;
 use super::listing::{Listing, id, limit};
-use crate::graph::resolve_function;
+use crate::graph::resolve_whole;
 use crate::load::Detail;
 use crate::store::open::why_no_steps;
 use crate::text::{nearest, visible, words};
@@ -262,7 +262,7 @@ pub fn ensure_traffic(connection: &Connection) -> Result<(), ViewError> {
 /// What a word means; None if it is none of this kind.
 fn value(connection: &Connection, kind: Kind, word: &str) -> Result<Option<Value>, ViewError> {
     Ok(match kind {
-        Kind::Function => Some(id(resolve_function(connection, word)?.function_id)),
+        Kind::Function => Some(id(resolve_whole(connection, word)?.function_id)),
         other => plain(other, word),
     })
 }

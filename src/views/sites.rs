@@ -1,7 +1,7 @@
 //! Places that ask for heap allocations, by name.
 
 use super::{ViewError, report};
-use crate::graph::{FunctionNames, resolve_function};
+use crate::graph::{FunctionNames, resolve_whole};
 use crate::id::{FunctionId, InstructionId};
 use crate::replay::Code;
 use crate::replay::allocations::{Allocations, Allocator, Site, named};
@@ -17,7 +17,7 @@ pub fn own(
     named: &[(&str, &'static Allocator)],
 ) -> Result<Own, ViewError> {
     let resolve =
-        |&(name, what): &(&str, _)| Ok((resolve_function(connection, name)?.function_id, what));
+        |&(name, what): &(&str, _)| Ok((resolve_whole(connection, name)?.function_id, what));
     named.iter().map(resolve).collect()
 }
 

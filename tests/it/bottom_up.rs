@@ -57,7 +57,7 @@ fn compare(name: &str, db: &Path) {
                     Some((_, to)) if to.starts_with(['<', '(']) => continue,
                     Some((from, to)) if from.starts_with('<') => format!("(others) -> {to}"),
                     // From one pseudo-function to another.
-                    None if key.starts_with("(others) local ") => continue,
+                    None if key.starts_with(['<', '(']) => continue,
                     _ => key,
                 };
                 let sum = known.entry(key).or_insert((0, Some(0)));

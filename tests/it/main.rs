@@ -87,6 +87,7 @@ mod system_calls;
 mod terminal;
 mod through;
 mod told;
+mod unused;
 mod verify;
 mod views;
 mod wet;

@@ -840,7 +840,7 @@ pub const SAME: &[&str] = &[
     "SELECT process_id, name FROM process",
     "SELECT * EXCLUDE (result) FROM system_call ORDER BY ALL",
     "SELECT * FROM system_call_access ORDER BY ALL",
-    "SELECT key, value FROM meta WHERE key NOT IN ('longest_block') ORDER BY ALL",
+    "SELECT key, value FROM meta WHERE key NOT IN ('longest_block', 'first_stack_pointers') ORDER BY ALL",
     "SELECT name, address, size FROM register ORDER BY ALL",
     "SELECT name, type_name, address, size FROM variable ORDER BY ALL",
 ];

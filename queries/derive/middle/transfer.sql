@@ -50,8 +50,8 @@ SELECT seq, thread_id, from_seq, function_id, address,
             WHEN resumes_here AND (falls OR (address = from_address AND NOT jumps)) THEN 'resume'
             WHEN executed AND (class = 'call' OR (class = 'jump' AND linked)) THEN 'call'
             WHEN executed AND class IN ('return', 'exception_return') THEN 'return'
-            -- With a link register any register may hold a return address.
-            WHEN executed AND NOT stacks AND class = 'jump' AND target IS NULL AND function_id <> from_function THEN 'return'
+            -- With a link register any register may hold a return address; the entry of a function is none.
+            WHEN executed AND NOT stacks AND class = 'jump' AND target IS NULL AND function_id <> from_function AND address IS DISTINCT FROM entry THEN 'return'
             WHEN jumps THEN CASE WHEN resumes_here THEN 'resume' ELSE 'jump' END
             ELSE 'other' END AS kind,
        CASE kind WHEN 'call' THEN next WHEN 'return' THEN address WHEN 'exception' THEN context_id::UBIGINT END AS token,

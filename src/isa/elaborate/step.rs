@@ -7,7 +7,7 @@ use super::problems::{
 };
 use super::register_values::RegisterValues;
 use super::run::OpenRun;
-use crate::event::{Condition, LoggedAccess, MemShape};
+use crate::event::{Condition, LoggedAccess, MemShape, RegSpan};
 use crate::isa::decoded::MemOperand;
 
 /// Accesses of a step that are kept: ordinals have 16 bits, and registers come before and behind.
@@ -114,10 +114,22 @@ impl StepAccesses<'_> {
                     )
                 });
             }
-            let number = operand.and_then(|n| u8::try_from(n).ok());
-            let operand = number.unwrap_or(MemShape::NO_OPERAND);
-            let shape = MemShape { is_write: first.is_write, size, operand };
-            self.access(first.address, shape, if count == 1 { first.value } else { None });
+            let shape = |n: Option<usize>, is_write, size| {
+                let number = n.and_then(|n| u8::try_from(n).ok());
+                MemShape { is_write, size, operand: number.unwrap_or(MemShape::NO_OPERAND) }
+            };
+            let beside = operand.map_or_else(Vec::new, |n| matching.beside(n, first));
+            let (before, behind): (Vec<_>, Vec<_>) =
+                beside.into_iter().partition(|(n, _)| first.is_write && !operands[*n].is_write);
+            for (n, at) in before {
+                self.access(at, shape(Some(n), false, operands[n].size), None);
+            }
+            let value = if count == 1 { first.value } else { None };
+            self.access(first.address, shape(operand, first.is_write, size), value);
+            for (n, at) in behind {
+                let MemOperand { is_write, size, .. } = operands[n];
+                self.access(at, shape(Some(n), is_write, size), None);
+            }
             rest = &rest[usize::try_from(count).unwrap_or(1)..];
         }
     }
@@ -173,6 +185,20 @@ struct Matching<'a> {
     used: u64,
     /// Logged accesses more than operands, of reads and writes.
     surplus: [i64; 2],
+    /// Whether the log has any.
+    logs: [bool; 2],
+}
+
+/// How far the address of an operand is behind that of another one, if that does not depend on registers.
+fn distance(from: &MemOperand, to: &MemOperand) -> Option<u64> {
+    let with = |salt: u64| {
+        let register = |span: RegSpan| {
+            let number = (u64::from(span.offset) << 8 | u64::from(span.size)) ^ salt;
+            Some(number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        };
+        Some(to.address.eval(&register)?.wrapping_sub(from.address.eval(&register)?))
+    };
+    with(0).filter(|distance| with(0x5555) == Some(*distance))
 }
 
 impl<'a> Matching<'a> {
@@ -184,7 +210,45 @@ impl<'a> Matching<'a> {
         for operand in operands {
             surplus[usize::from(operand.is_write)] -= 1;
         }
-        Matching { operands, used: 0, surplus }
+        let logs = [false, true].map(|is| logged.iter().any(|access| access.is_write == is));
+        Matching { operands, used: 0, surplus, logs }
+    }
+
+    /// Operands that an access of operand `n` which is logged without its size stands for, too, with their addresses. A pair of registers
+    /// is one access of some logs, and so are the load and the store of an atomic operation. (gem5's `ldp_uop` and `amoadd_w[l]`,
+    /// QEMU's execlog since 8.1.)
+    fn beside(&mut self, n: usize, first: &LoggedAccess) -> Vec<(usize, u64)> {
+        let mut found = Vec::new();
+        let operands = self.operands;
+        let own = &operands[n];
+        if first.size > 0 || own.size == 0 {
+            return found;
+        }
+        let direction = usize::from(first.is_write);
+        let mut reach = u64::from(own.size);
+        for (m, other) in operands.iter().enumerate() {
+            let is_free = m != n && self.used & (1 << m) == 0;
+            if !is_free || other.guard.is_some() || own.guard.is_some() {
+                continue;
+            }
+            let distance = distance(own, other);
+            let goes_on = other.is_write == own.is_write
+                && self.surplus[direction] < 0
+                && distance == Some(reach);
+            let is_same = other.is_write != own.is_write
+                && !self.logs[usize::from(other.is_write)]
+                && other.size == own.size
+                && distance == Some(0);
+            if goes_on || is_same {
+                self.used |= 1 << m;
+                found.push((m, first.address.wrapping_add(distance.unwrap_or(0))));
+            }
+            if goes_on {
+                self.surplus[direction] += 1;
+                reach += u64::from(other.size);
+            }
+        }
+        found
     }
 
     /// Whether the instruction is known to access memory, but only in the other direction.
@@ -257,5 +321,58 @@ impl<'a> Matching<'a> {
         }
         let size = if first.size > 0 { reach } else { self.operands[n].size };
         Match { operand: Some(n), count, size }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::expr::Expr;
+
+    const BASE: RegSpan = RegSpan { offset: 8, size: 8 };
+
+    fn operand(is_write: bool, size: u32, behind: u64) -> MemOperand {
+        MemOperand::plain(is_write, size, Expr::Reg(BASE).offset(behind))
+    }
+
+    fn logged(is_write: bool, address: u64, size: u32) -> LoggedAccess {
+        LoggedAccess { address, size, is_write, value: None }
+    }
+
+    /// What each logged access stands for: its operand, and those beside it.
+    fn matched(
+        operands: &[MemOperand],
+        list: &[LoggedAccess],
+    ) -> Vec<(Option<usize>, Vec<(usize, u64)>)> {
+        let mut matching = Matching::new(operands, list);
+        let mut rest = list;
+        let mut found = Vec::new();
+        while let Some(first) = rest.first() {
+            let Match { operand, count, .. } = matching.next(rest);
+            found.push((operand, operand.map_or_else(Vec::new, |n| matching.beside(n, first))));
+            rest = &rest[count as usize..];
+        }
+        found
+    }
+
+    /// Some logs have one access for a pair of registers, and for an atomic operation.
+    #[test]
+    fn an_access_without_size_stands_for_all_that_it_is() {
+        let pair = [operand(true, 8, 0), operand(true, 8, 8)];
+        assert_eq!(matched(&pair, &[logged(true, 0x1000, 0)]), [(Some(0), vec![(1, 0x1008)])]);
+        let both = [logged(true, 0x1000, 0), logged(true, 0x1008, 0)];
+        assert_eq!(matched(&pair, &both), [(Some(0), vec![]), (Some(1), vec![])]);
+        assert_eq!(matched(&pair, &[logged(true, 0x1000, 8)]), [(Some(0), vec![])]);
+        let far = [operand(true, 8, 0), operand(true, 8, 16)];
+        assert_eq!(matched(&far, &[logged(true, 0x1000, 0)]), [(Some(0), vec![])]);
+        let atomic = [operand(false, 4, 0), operand(true, 4, 0)];
+        assert_eq!(matched(&atomic, &[logged(false, 0x1000, 0)]), [(Some(0), vec![(1, 0x1000)])]);
+        assert_eq!(matched(&atomic, &[logged(true, 0x1000, 0)]), [(Some(1), vec![(0, 0x1000)])]);
+        let both = [logged(false, 0x1000, 0), logged(true, 0x1000, 0)];
+        assert_eq!(matched(&atomic, &both), [(Some(0), vec![]), (Some(1), vec![])]);
+        // What may not happen did not, as far as the log says.
+        let guard = Some(Expr::Reg(BASE));
+        let compared = [operand(false, 4, 0), MemOperand { guard, ..operand(true, 4, 0) }];
+        assert_eq!(matched(&compared, &[logged(false, 0x1000, 0)]), [(Some(0), vec![])]);
     }
 }

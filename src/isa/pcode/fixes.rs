@@ -34,6 +34,7 @@ impl Evaluated<'_> {
                     reads.extend(self.base().into_iter().flat_map(RegSpan::bytes));
                 }
                 self.mend_flags(reads, writes);
+                self.mend_system(reads, writes);
                 self.mend_sve(reads, writes);
                 self.mend_destinations(reads, writes);
                 self.mend_simd(reads, writes);
@@ -50,6 +51,9 @@ impl Evaluated<'_> {
             Isa::Riscv32 | Isa::Riscv64 => {
                 self.mend_register_moves(reads, writes);
                 self.mend_computations(reads, writes);
+                self.mend_compressed(reads, writes);
+                self.mend_vector_length(reads, writes);
+                self.mend_system(reads, writes);
             }
             _ => {}
         }
@@ -77,6 +81,30 @@ impl Evaluated<'_> {
         if let Some(flags) = self.file.lookup("nzcv").filter(|_| self.text.contains("nzcv")) {
             let list = if self.mnemonic() == "mrs" { reads } else { writes };
             list.extend(flags.bytes());
+        }
+    }
+
+    /// Moves to registers of the system that are not in the register file: what is moved there is read, too.
+    fn mend_system(&self, reads: &mut Bytes, writes: &mut Bytes) {
+        let riscv = |low| {
+            let name = RISCV_X[self.field(low, 5) as usize];
+            self.file.lookup(name).filter(|_| name != "zero").into_iter().flat_map(RegSpan::bytes)
+        };
+        match self.isa {
+            // `msr`
+            Isa::Aarch64 if self.word & 0xfff0_0000 == 0xd510_0000 => {
+                reads.extend(self.register('x', 0).into_iter().flat_map(RegSpan::bytes));
+            }
+            // `csrrw`, `csrrs`, `csrrc`, but of `fcsr` and its parts.
+            Isa::Riscv32 | Isa::Riscv64
+                if self.field(0, 7) == 0x73
+                    && matches!(self.field(12, 3), 1..=3)
+                    && !matches!(self.field(20, 12), 1..=3) =>
+            {
+                reads.extend(riscv(15));
+                writes.extend(riscv(7));
+            }
+            _ => {}
         }
     }
 
@@ -153,6 +181,52 @@ impl Evaluated<'_> {
         writes.extend(register(to).into_iter().flat_map(RegSpan::bytes));
     }
 
+    /// RISC-V's compressed loads and stores of single floats, which have 32 bits only: the specification moves all of
+    /// the register. None: it is no such instruction.
+    fn single_float(&self) -> Option<bool> {
+        let is_load = match (self.isa, self.field(0, 2), self.field(13, 3)) {
+            (Isa::Riscv32, 0 | 2, 3) => true,
+            (Isa::Riscv32, 0 | 2, 7) => false,
+            _ => return None,
+        };
+        Some(is_load)
+    }
+
+    /// Registers of RISC-V's compressed instructions of which less is used than the specification says: what is stored of
+    /// a single float, and the word that `c.addiw` adds to.
+    fn mend_compressed(&self, reads: &mut Bytes, writes: &mut Bytes) {
+        let adds = (self.isa, self.field(0, 2), self.field(13, 3)) == (Isa::Riscv64, 1, 1);
+        let stores = self.single_float() == Some(false);
+        if !adds && !stores {
+            return;
+        }
+        let names = if adds { RISCV_X } else { RISCV_F };
+        for span in names.iter().filter_map(|name| self.file.lookup(name)) {
+            if stores || writes.contains(&span.offset) {
+                let upper = span.offset + 4..span.offset + span.size.max(4);
+                reads.retain(|byte| !upper.contains(byte));
+            }
+        }
+    }
+
+    /// `vsetvli`, `vsetivli` and `vsetvl`: the wanted length, and the one that is.
+    fn mend_vector_length(&self, reads: &mut Bytes, writes: &mut Bytes) {
+        if (self.field(0, 7), self.field(12, 3)) != (0x57, 7) {
+            return;
+        }
+        let register = |low| {
+            let name = RISCV_X[self.field(low, 5) as usize];
+            self.file.lookup(name).filter(|_| name != "zero").into_iter().flat_map(RegSpan::bytes)
+        };
+        if self.field(30, 2) != 3 {
+            reads.extend(register(15));
+        }
+        if self.field(30, 2) == 2 {
+            reads.extend(register(20));
+        }
+        writes.extend(register(7));
+    }
+
     /// Computations of RISC-V's extensions for which the specifications have a name only (Zba, Zbb,
     /// Zbc, Zbs): the operands are where the base instructions of these opcodes have theirs.
     ///
@@ -212,6 +286,11 @@ impl Evaluated<'_> {
             Isa::Arm => self.mend_arm_memory(memory),
             // Atomic minimum and maximum always store.
             _ if self.field(0, 7) == 0x2f => memory.iter_mut().for_each(|o| o.guard = None),
+            _ if self.single_float().is_some() => memory.iter_mut().for_each(|o| {
+                o.size = 4;
+                let stored = o.data_register.filter(|_| o.is_write);
+                o.data_register = stored.map(|register| RegSpan { size: 4, ..register });
+            }),
             _ => {}
         }
     }

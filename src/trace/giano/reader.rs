@@ -48,6 +48,8 @@ pub struct Reader {
     places: Vec<Repeated>,
     /// T bit that the line before left, per CPU.
     t_bit: FxHashMap<u32, bool>,
+    /// The log has odd addresses, which are those of Thumb code.
+    has_odd: bool,
     first_bad: Option<(u64, String)>,
 }
 
@@ -62,6 +64,7 @@ impl Reader {
             lists: Lists::default(),
             places: Vec::new(),
             t_bit: FxHashMap::default(),
+            has_odd: false,
             first_bad: None,
         }
     }
@@ -210,16 +213,18 @@ impl Reader {
         admits
     }
 
-    /// Whether an instruction is Thumb code: the state before it decides, or else four digits of
-    /// opcode.
+    /// Whether an instruction is Thumb code: its address, if the log has odd ones, or the state before it decides, or else four
+    /// digits of opcode.
     fn thumb(&mut self, parsed: &Parsed, cpu: u32, t_bit: Option<bool>) -> bool {
+        let odd = parsed.pc & 1 != 0;
+        self.has_odd |= odd;
         let last = t_bit.and_then(|t| self.t_bit.insert(cpu, t));
         let state = match (self.carries.registers_before, last, t_bit) {
             (true, ..) => t_bit,
             (false, None, Some(after)) => Some(thumb_before(parsed.opcode, after)),
             (false, last, _) => last,
         };
-        parsed.opcode.len() == 4 || state.unwrap_or(false) || parsed.pc & 1 != 0
+        parsed.opcode.len() == 4 || odd || !self.has_odd && state.unwrap_or(false)
     }
 }
 

@@ -67,9 +67,12 @@ pub fn quantity(text: &str, unit: &str) -> Result<f64, String> {
     Ok(number * factor)
 }
 
-/// `RATE,LATENCY`, as in `1GB/s,2us`.
+/// Of a transfer.
+const LATENCY: &str = "100ns";
+
+/// `RATE,LATENCY`, as in `1GB/s,2us`; `RATE` has the latency that is assumed where nothing is said.
 pub fn link(text: &str) -> Result<Link, String> {
-    let (rate, latency) = text.split_once(',').unwrap_or((text, "0s"));
+    let (rate, latency) = text.split_once(',').unwrap_or((text, LATENCY));
     let per_second = rate.trim().strip_suffix("/s");
     let rate = quantity(per_second.ok_or("write RATE,LATENCY, as in 1GB/s,2us")?, "B")?;
     let latency = quantity(latency, "s")?;
@@ -95,7 +98,7 @@ mod tests {
     #[test]
     fn quantities_have_units() {
         assert_eq!(link("1GB/s,2us"), Ok(Link { rate: 1e9, latency: 2e-6 }));
-        assert_eq!(link("64KiB/s"), Ok(Link { rate: 65536.0, latency: 0.0 }));
+        assert_eq!(link("64KiB/s"), link("64KiB/s,100ns"));
         assert_eq!(clock("1.5GHz"), Ok(1.5e9));
         for wrong in ["", "1", "1GB", "GB/s", "1GB/s,2", "-1B/s", "0B/s", "1XB/s"] {
             assert!(link(wrong).is_err(), "{wrong}");

@@ -7,7 +7,7 @@ use super::*;
 use crate::event::RegSpan;
 use crate::isa::{Expr, FlowKind, Moved};
 use show::show;
-use tables::{A32, A64, RV64, T32};
+use tables::{A32, A64, RV32, RV64, T32};
 
 /// Ways back from an exception, and instructions with similar opcodes that are none.
 #[test]
@@ -204,6 +204,7 @@ fn instructions_touch_what_the_manuals_say() {
         (Isa::Arm, true, T32),
         (Isa::Aarch64, false, A64),
         (Isa::Riscv64, false, RV64),
+        (Isa::Riscv32, false, RV32),
         (Isa::Arm, false, extensions::A32),
         (Isa::Arm, true, extensions::T32),
         (Isa::Aarch64, false, extensions::A64),

@@ -271,6 +271,9 @@ pub const A64: &[(&str, &str)] = &[
     ("2014624e", "srhadd v0.8h, v1.8h, v2.8h | v1 v2 | v0 |  | next"),
     ("20cce24e", "fmls v0.2d, v1.2d, v2.2d | v0 v1 v2 | v0 |  | next"),
     ("00423bd5", "mrs x0, nzcv | [nzcv] | x0 |  | next"),
+    ("05421bd5", "msr nzcv, x5 | x5 | [nzcv] |  | next"),
+    ("46d01bd5", "msr tpidr_el0, x6 | x6 |  |  | next"),
+    ("46d03bd5", "mrs x6, tpidr_el0 |  | x6 |  | next"),
     ("2401a0f2", "movk x4, #0x9, lsl #16 |  | x4.2+2 |  | next"),
     ("24018072", "movk w4, #0x9 |  | x4.0+2 x4.4+4 |  | next"),
     ("2401e0f2", "movk x4, #0x9, lsl #48 |  | x4.6+2 |  | next"),
@@ -290,6 +293,13 @@ pub const A64: &[(&str, &str)] = &[
     ("20e0e24e", "pmull2 v0.1q, v1.2d, v2.2d | v1.8+8 v2.8+8 | v0 |  | next"),
     ("2094824e", "sdot v0.4s, v1.16b, v2.16b | v0 v1 v2 | v0 |  | next"),
     ("20e0a24f", "sdot v0.4s, v1.16b, v2.b[0x1] | v0 v1 v2.4+4 | v0 |  | next"),
+];
+
+pub const RV32: &[(&str, &str)] = &[
+    ("8861", "c.flw fa0,0x0(a1) | x11 | f10 | R4[x11] | next"),
+    ("88e1", "c.fsw fa0,0x0(a1) | x11 f10.0+4 |  | W4[x11]=f10.0+4 | next"),
+    ("0265", "c.flwsp fa0,0x0(sp) | [x2] | f10 | R4[x2] stack | next"),
+    ("2ae0", "c.fswsp fa0,0x0(sp) | [x2] f10.0+4 |  | W4[x2]=f10.0+4 stack | next"),
 ];
 
 pub const RV64: &[(&str, &str)] = &[
@@ -325,6 +335,12 @@ pub const RV64: &[(&str, &str)] = &[
     ("73253000", "frcsr a0 | [fcsr] | x10 |  | next"),
     ("73102500", "fsrm a0 | x10.0+1 [fcsr] | [fcsr] |  | next"),
     ("0d45", "c.li a0,0x3 |  | x10 |  | next"),
+    ("73900234", "csrrw zero,mscratch,t0 | x5 |  |  | next"),
+    ("f3920234", "csrrw t0,mscratch,t0 | x5 | x5 |  | next"),
+    ("73262034", "csrrs a2,mcause,zero |  | x12 |  | next"),
+    ("73a00330", "csrrs zero,mstatus,t2 | x7 |  |  | next"),
+    ("0525", "c.addiw a0,0x1 | x10.0+4 | x10 |  | next"),
+    ("d776060c", "vsetvli a3, a2, 0xc0 | x12 | x13 |  | next"),
     ("17150000", "auipc a0,0x1 |  | x10 |  | next"),
     ("03850500", "lb a0,0x0(a1) | x11 | x10 | R1[x11] | next"),
     ("2380a500", "sb a0,0x0(a1) | x10.0+1 x11 |  | W1[x11]=x10.0+1 | next"),
