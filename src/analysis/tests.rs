@@ -619,6 +619,23 @@ fn jumps_by_registers_are_returns_again_and_again() {
     }
 }
 
+/// Where a call is the last instruction of a function, the entry of the next one is its return address: a jump there
+/// is a tail call, and elsewhere it is a return.
+#[test]
+fn a_jump_to_an_entry_is_no_return() {
+    for (at, expected) in [(0x1fc, ("call", "tail")), (0x1f8, ("call", "return"))] {
+        let to = at + 4;
+        let code = [(at, FlowKind::Call), (0x300, FlowKind::Jump), (to, FlowKind::Next)];
+        let code = code.map(|(address, kind)| (address, instruction(kind)));
+        let mut pass = pass_of(pass_with(Details::Instances, 64, Vec::new()), code.to_vec());
+        let end = vec![RunEnd { sp: None, linked: false, destination: None }; 3];
+        pass.push(&RunBatch { block: vec![0, 1, 2], end, ..RunBatch::default() });
+        pass.finish();
+        let found = calls(&mut pass);
+        assert_eq!((found[1].0, found[1].1), expected, "{to:x}: {found:?}");
+    }
+}
+
 /// With a link register, what was called may return to elsewhere in its caller (ARM's helpers for `switch`): not to
 /// another function, not where its frame is still there. One that is over by then, or that has called somebody itself,
 /// is unwound.

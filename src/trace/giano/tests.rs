@@ -74,6 +74,9 @@ fn thumb_is_the_state_before_the_instruction() {
     assert_eq!(first("f000f802", "30"), [true]);
     assert_eq!(first("ebfffffe", "10"), [false]);
     assert_eq!(thumb(&lines("after", ["10", "30", "30"])), [false, false, true]);
+    // A log with odd addresses tells by them, also where nothing is said of a change.
+    let odd = "# giano 1 values=after\n1 101 f8df1004 \"ldr.w\" cpsr=30\n2 104 e3a00005 \"mov\"\n3 109 f8df1004 \"ldr.w\"\n";
+    assert_eq!(thumb(odd), [true, false, true]);
     let rows = read(&lines("before", ["10", "30", "30"])).unwrap();
     assert_eq!(rows.batch.new_insns[1].bytes, [0xdf, 0xf8, 0x04, 0x10]);
 }
