@@ -8,7 +8,7 @@ WITH RECURSIVE named AS (
     SELECT f.*, p.via, v.name, f.address - v.address AS offset_bytes, v.size,
            regexp_extract_all(coalesce(v.type_name, ''), '\[(\d+)\]', 1)::BIGINT[] AS dimensions
     FROM found f
-    LEFT JOIN found_place p ON NOT f.is_register AND p.read_seq = f.read_seq AND p.address = f.address
+    LEFT JOIN found_place p ON p.read_seq = f.read_seq AND p.address = CASE WHEN NOT f.is_register THEN f.address END
     LEFT JOIN variable v ON v.variable_id = p.variable_id),
 element AS (
     SELECT *, greatest(size // coalesce(list_product(dimensions), 1)::UBIGINT, 1) AS element_size FROM named),

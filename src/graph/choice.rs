@@ -8,7 +8,7 @@ use super::selection::{Focus, Selection, Show};
 use crate::text::{human_count, percent};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Pseudo-functions that are drawn at most, beside the nodes that are asked for: one of four nodes, and six.
+/// Pseudo-functions that are drawn at most, beside the nodes that are asked for: a quarter of their number, but so many.
 const SOURCES: usize = 6;
 
 fn sources(top: usize) -> usize {

@@ -28,7 +28,7 @@ struct Candidate {
     exact: bool,
 }
 
-/// The same of a function as a whole: a call of it is refused.
+/// As [`resolve_function`], of a function as a whole: a call of it is refused.
 pub fn resolve_whole(connection: &Connection, text: &str) -> Result<Resolved, GraphError> {
     let found = resolve_function(connection, text)?;
     match found.instance {

@@ -2,6 +2,7 @@
 
 use crate::common::{Scratch, have, ok, repository, rows, said, skipped, utf8};
 use crate::record::record;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -27,32 +28,16 @@ fn lines(arguments: &[&str]) -> Vec<String> {
     text.lines().skip(1).map(str::to_owned).collect()
 }
 
-/// What each column of these names has, of all lines.
+/// What each column of these names has, of all rows.
 fn columns(arguments: &[&str], names: &[&str]) -> Vec<Vec<String>> {
-    let text = ok(&[arguments, &["--limit", "0", "--format", "csv"]].concat());
-    let mut reader = csv(&text).into_iter();
-    let head = reader.next().expect("head");
-    let at = |name: &&str| {
-        head.iter().position(|n| n == name).unwrap_or_else(|| panic!("{name}: {head:?}"))
+    let text = ok(&[arguments, &["--limit", "0", "--format", "json"]].concat());
+    let rows: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+    let field = |row: &Value, name: &&str| match row.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => panic!("{name}: {row}"),
     };
-    let at: Vec<usize> = names.iter().map(at).collect();
-    reader.map(|line| at.iter().map(|&i| line[i].clone()).collect()).collect()
-}
-
-/// Fields of lines; those of ours have no quotes within.
-fn csv(text: &str) -> Vec<Vec<String>> {
-    let fields = |line: &str| {
-        let (mut fields, mut quoted) = (vec![String::new()], false);
-        for c in line.chars() {
-            match c {
-                '"' => quoted = !quoted,
-                ',' if !quoted => fields.push(String::new()),
-                c => fields.last_mut().expect("a field").push(c),
-            }
-        }
-        fields
-    };
-    text.lines().map(fields).collect()
+    rows.iter().map(|row| names.iter().map(|name| field(row, name)).collect()).collect()
 }
 
 /// Two libraries, one after the other at the same addresses, with the same code in their loops.
