@@ -56,7 +56,10 @@ static void sums_runs(ThreadId tid)
         if (!sums_thread[sums_running]) sums_thread[sums_running] = VG_(malloc)("addfg.thread", sizeof T);
         VG_(memcpy)(sums_thread[sums_running], &T, sizeof T);
     }
+    /* The first one has its state from the beginning. */
+    Bool is_first = !sums_running;
     sums_running = tid;
+    if (is_first) return;
     if (!sums_thread[tid]) return sums_clear_thread();
     VG_(memcpy)(&T, sums_thread[tid], sizeof T);
     T.seen = steps_done;
@@ -328,7 +331,11 @@ static void sums_fault(void) { problem(FAULTS); }
 /* Nothing is known of what was met. */
 static void forget_met(void);
 
-static void sums_first_stack(Addr stack) { first_stack = folded(stack); }
+static void sums_first_stack(Addr stack)
+{
+    places_change();
+    first_stack = folded(stack);
+}
 
 static void sums_begin(void)
 {

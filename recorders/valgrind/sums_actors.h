@@ -34,6 +34,7 @@ static UInt actor_count = 1, actor_room;
 /* Numbers of the kernel are behind them. */
 #define NUMBERS (KERNEL_CELL - KERNEL_NAMES)
 static Actor *numbered[NUMBERS];
+static UInt numbered_id[NUMBERS];
 static UShort free_number[NUMBERS];
 /* Numbers that there are (fewer in tests), that have been given, and that were given back. */
 static Int numbers = NUMBERS;
@@ -58,7 +59,7 @@ static UInt own_actor_room;
 static Counts beyond, several, stubs_in;
 
 /* The actor with a number; sources and sinks are themselves. */
-static inline UInt id_of(UInt number) { return number && !(number & SOURCE) ? numbered[number]->id : number; }
+static inline UInt id_of(UInt number) { return number && !(number & SOURCE) ? numbered_id[number] : number; }
 
 static UInt function_behind(UInt id) { return id && !(id & SOURCE) ? actors[id]->function : id; }
 
@@ -76,10 +77,16 @@ static Actor *new_actor(UInt function, UInt chain, Actor *into)
     return actors[new->id] = new;
 }
 
-static void give_number(Actor *actor, UInt number)
+static void have_number(Actor *actor, UInt number)
 {
     actor->number = number;
     numbered[number] = actor;
+    numbered_id[number] = actor->id;
+}
+
+static void give_number(Actor *actor, UInt number)
+{
+    have_number(actor, number);
     actor->state = VG_(calloc)("addfg.states", functions[actor->function].segment_room + 1, sizeof *actor->state);
 }
 

@@ -11,6 +11,8 @@ typedef struct {
     /* The register that is stored or loaded, unchanged; size 0: none. */
     UInt offset, register_size;
     Bool stack_relative, is_store;
+    /* A load of eight bytes of a register of which the segment reads nothing. */
+    Bool is_plain_restore;
     /* What the segment reads of the register that is loaded, at each run, and which of its bytes. */
     UInt fed_bytes, fed_transfers;
     ULong fed;
@@ -21,9 +23,10 @@ typedef struct {
     Taken taken;
     /* If it is of one flow: that one's pair, and unique bytes that are not in it yet. 0: bytes are looked at one by one. */
     UInt pair, unique;
-    /* Addresses for which it holds: so many behind the first. */
+    /* Addresses for which it holds: so many behind the first, all of a place. */
     Addr low;
     ULong reach;
+    UInt place;
     /* The segment's run from which on it holds. */
     ULong since;
     /* The cells that it found; no such where each time is looked at. */
@@ -95,7 +98,10 @@ struct State_ {
     /* Its place in `states`, and its row of `state_places`. */
     UInt index;
     ULong places;
-    /* The low halves of the granules' tags, and behind them by granule the flow of it, if it is one and known. */
+    /* The thread of what is known to be shared: its number, and 1. */
+    UInt serial;
+    /* The low halves of the granules' tags; behind them by granule the flow of it, if it is one and known; behind those
+     * bytes of it that the flow's pair is known to share (`KNOWN_SHARED`), above them unique bytes that are not in it yet. */
     UInt met[];
 };
 
@@ -118,6 +124,8 @@ static UInt state_places_room;
 static Addr states_end = STATES_AT;
 
 #define NEVER (~0ULL)
+#define KNOWN_SHARED 0xffu
+#define MUCH_UNIQUE 0x80000000u
 
 static inline Met *met_of(const State *s, const Site *site) { return (Met *)((Addr)s + site->at); }
 static inline Stored *stored_of(const State *s, const Site *site) { return (Stored *)((Addr)s + site->at); }
@@ -133,6 +141,16 @@ static inline Restores *restores_of(const State *s, const Site *site)
 static void reads_over(State *s, ULong before)
 {
     if (before > s->since) count_taken(&s->taken, before - s->since);
+}
+
+/* Unique bytes of its registers are in the sums. */
+static void count_unique(State *s)
+{
+    UInt granules = s->code->granules, *flow_of = s->met + granules, *known = flow_of + granules;
+    for (UInt i = 0; i < granules; i++) {
+        if (known[i] > KNOWN_SHARED) flow_at(flow_of[i])->unique += known[i] >> 8;
+        known[i] &= KNOWN_SHARED;
+    }
 }
 
 static Flow *own_flow(State *s)
@@ -157,9 +175,10 @@ static void registers_changed(State *s)
         } while (i < code->reads && code->read[i].more);
         again &= take_parts(&s->taken, &p, s->actor);
     }
+    count_unique(s);
     for (UInt i = 0; i < code->granules; i++) {
         s->met[i] = T.tag[code->granule[i]];
-        s->met[code->granules + i] = 0;
+        s->met[code->granules + i] = s->met[2 * code->granules + i] = 0;
     }
     s->since = now;
     if (again) return;
@@ -171,9 +190,12 @@ static void registers_changed(State *s)
 static void __attribute__((noinline)) registers_met_slowly(State *s)
 {
     const Segment *code = s->code;
-    UInt differs = 0, *flow_of = s->met + code->granules;
+    UInt differs = 0, *flow_of = s->met + code->granules, *known = flow_of + code->granules;
     for (UInt i = 0; i < code->granules; i++) differs |= s->met[i] ^ (UInt)T.tag[code->granule[i]];
     if (differs) registers_changed(s);
+    else count_unique(s);
+    for (UInt i = 0; i < code->granules && s->serial != T.serial + 1; i++) known[i] = 0;
+    s->serial = T.serial + 1;
     for (UInt i = 0; i < code->granules && counts_unique; i++) {
         UInt g = code->granule[i], bytes = code->bytes[i];
         if (!((T.reader[g] ^ T.key) & (READER_BITS | bytes))) continue;
@@ -181,6 +203,8 @@ static void __attribute__((noinline)) registers_met_slowly(State *s)
         if (!flow_of[i] && !IS_MIXED(tag))
             flow_of[i] = number_of_flow(flow_from(FUNCTION_OF(tag) ? FUNCTION_OF(tag) : INITIAL, s->actor, own_flow(s), &s->taken));
         read_granule(g, bytes, s->actor, flow_of[i] ? flow_at(flow_of[i]) : own_flow(s), &s->taken);
+        const Flow *f = flow_at(flow_of[i]);
+        if (flow_of[i] && f->serial == s->serial) known[i] = f->registers[g];
     }
 }
 
@@ -189,6 +213,8 @@ static void __attribute__((noinline)) registers_met_slowly(State *s)
 static VG_REGPARM(1) void registers_met(State *s)
 {
     const Segment *code = s->code;
+    UInt *known = s->met + 2 * code->granules;
+    if (s->serial != T.serial + 1) return registers_met_slowly(s);
     for (UInt i = 0; i < code->granules; i++) {
         UInt g = code->granule[i], bytes = code->bytes[i];
         if (s->met[i] != (UInt)T.tag[g]) return registers_met_slowly(s);
@@ -199,10 +225,9 @@ static VG_REGPARM(1) void registers_met(State *s)
             new = bytes;
             met = READ_SAVED | READ_BY;
         }
-        Flow *f = flow_at(s->met[code->granules + i]);
-        if ((UInt)e & met || f->serial != T.serial + 1 || new & ~f->registers[g]) return registers_met_slowly(s);
+        if ((UInt)e & met || new & ~known[i] || known[i] & MUCH_UNIQUE) return registers_met_slowly(s);
         T.reader[g] = (T.key & READER_BITS) | (UInt)e | bytes;
-        f->unique += bits_in(new);
+        known[i] += bits_in(new) << 8;
     }
 }
 
@@ -402,10 +427,15 @@ static void is_stack(Addr a, UInt size)
     }
 }
 
-static void note_stack(const Site *s, Addr a) { if (s->stack_relative) is_stack(a, s->size); }
+static inline Bool is_known_stack(Addr a, UInt size)
+{
+    return a - known_stack < known_stack_bytes && known_stack_bytes - (a - known_stack) >= size;
+}
+
+static void note_stack(const Site *s, Addr a) { if (s->stack_relative && !is_known_stack(a, s->size)) is_stack(a, s->size); }
 
 /* Where a return address lies: most stacks are told by that, as stores are not looked at. */
-static void note_slot(Addr slot) { if (slot && slot - known_stack >= known_stack_bytes) is_stack(slot, sizeof(Addr)); }
+static void note_slot(Addr slot) { if (slot && !is_known_stack(slot, sizeof(Addr))) is_stack(slot, sizeof(Addr)); }
 
 /* This run is not what will be counted: whatever comes next is looked at. */
 static void look_again(Met *m)
@@ -449,23 +479,48 @@ static UInt one_writer(const Cell *cell, UInt size)
     return function;
 }
 
-/* Where only the writer is another one, which wrote all of it, and who that was. False: it is not so. */
-static Bool writer_changed(Met *m, UInt size, State *s, Addr a)
+/* From now on it is of addresses of a place. False: such a load does not lie in one. */
+static Bool meets_place(Met *m, UInt size, State *s, Addr a)
 {
-    if (m->since == NEVER || m->taken.count != 1 || a - m->low > m->reach || size > 32) return False;
-    UInt writer = one_writer(cell_of(a), size);
+    UInt at = a >> 16 & (RECENT_PLACES - 1);
+    Addr low = recent_place[at].low;
+    ULong bytes = recent_place[at].bytes;
+    if (a - low >= bytes) {
+        Place place = place_of(a);
+        recent_place[at].low = low = place.low;
+        recent_place[at].bytes = bytes = place.high - place.low;
+        recent_place[at].id = place.id;
+    }
+    if (bytes - (a - low) < size) return False;
+    m->place = recent_place[at].id;
+    m->low = low;
+    m->reach = bytes - size;
+    remember_place(s, m->place);
+    return True;
+}
+
+/* Where one store wrote all of it, which is no save. False: it is not so. */
+static Bool load_of_one(const Site *site, State *s, Addr a)
+{
+    Met *m = met_of(s, site);
+    UInt size = site->size, writer = size > 32 ? 0 : one_writer(cell_of(a), size);
     if (!writer) return False;
-    UInt number = m->taken.one[0].flow, place = flow_at(number)->place;
     count_met(m, s->count);
+    if (a - m->low > m->reach || m->since == NEVER) {
+        look_again(m);
+        note_stack(site, a);
+        if (!meets_place(m, size, s, a)) return False;
+    }
     /* Mostly it is the one before the last one. */
     One *one = m->taken.one;
     Flow *f = flow_at(one[1].flow);
     writer = writer_of(writer);
-    if (!one[1].flow || f->writer != id_of(writer) || f->place != place) f = flow(writer, s->actor, place);
-    one[1].flow = number;
+    if (!one[1].flow || f->writer != id_of(writer) || f->place != m->place) f = flow(writer, s->actor, m->place);
+    one[1].flow = m->taken.count ? one[0].flow : 0;
     one[0].flow = number_of_flow(f);
     one[0].bytes = size;
     one[0].transfers = 1;
+    m->taken.count = 1;
     meets(m, s->count, size, a);
     return True;
 }
@@ -475,7 +530,7 @@ static Bool load_changed(const Site *site, State *s, Addr a)
 {
     Met *m = met_of(s, site);
     UInt size = site->size;
-    if (writer_changed(m, size, s, a)) return True;
+    if (load_of_one(site, s, a)) return True;
     count_met(m, s->count);
     m->taken.count = 0;
     look_again(m);
@@ -495,9 +550,7 @@ static Bool load_changed(const Site *site, State *s, Addr a)
         count_taken(&m->taken, 1);
         return True;
     }
-    remember_place(s, place.id);
-    m->low = place.low;
-    m->reach = place.high - place.low - size;
+    meets_place(m, size, s, a);
     if (m->taken.count == 1) m->taken.one[1].flow = 0;
     meets(m, s->count, size, a);
     return True;
@@ -524,22 +577,23 @@ static void __attribute__((noinline)) load_met_slowly(const Site *site, State *s
     first_reads(a, size, s->actor, one ? flow_at(m->taken.one[0].flow) : NULL);
 }
 
+/* It is a restore, as whenever its segment ran, of which nothing else reads. */
+static inline Bool restores_again(const Site *site, const Met *m, Addr a)
+{
+    return site->is_plain_restore && m->since == NEVER && *cell_of(a) & CELL_SAVE && give_back_whole(a, site->offset);
+}
+
 /* A load finds something else than last time, or what its instance has not read. Mostly it is the latter, of one flow,
  * and nobody else has read it. */
 static VG_REGPARM(3) void load_met(const Site *site, State *s, Addr a)
 {
     Met *m = met_of(s, site);
+    if (restores_again(site, m, a)) return note_stack(site, a);
     UInt size = site->size, shift = a & 7, pair = m->pair;
     if (!pair || shift + size > 8 || a - m->low > m->reach || !same_cells(m, size, a)) return load_met_slowly(site, s, a);
-    ULong *e = reader_at(a), had = *e;
-    UInt bytes = ((1u << size) - 1) << shift, new = bytes & ~(UInt)had, shared = *pair_at(a);
-    if ((had ^ T.key) >> 32) {
-        if ((UInt)had & READ_BY) return load_met_slowly(site, s, a);
-        new = bytes;
-    }
-    if (shared >> 8 != pair || new & ~shared) return load_met_slowly(site, s, a);
-    *e = (T.key & READER_BITS) | (UInt)had | bytes;
+    UInt new = note_reader(reader_at(a), home_of(a & ~7ULL), ((1u << size) - 1) << shift, READER(T.key)), shared = *pair_at(a);
     m->unique += bits_in(new);
+    if (shared >> 8 != pair || new & ~shared) share_memory(flow_at(m->taken.one[0].flow), a & ~7ULL, new);
 }
 
 /* A load that is not made each time. */
@@ -821,6 +875,7 @@ static void count_all(void)
             reads_over(s, end);
             s->since = end;
         }
+        count_unique(s);
         if (runs && code->static_transfers) {
             Flow *own = own_flow(s);
             own->bytes += runs * code->static_bytes;

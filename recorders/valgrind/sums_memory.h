@@ -361,6 +361,20 @@ static Addr first_stack;
 /* A place that is known to be a stack, as it is now: so many bytes from here on. */
 static Addr known_stack;
 static ULong known_stack_bytes;
+/* Places that were looked up last, by the address: so many bytes from here on. */
+#define RECENT_PLACES 64
+static struct {
+    Addr low;
+    ULong bytes;
+    UInt id;
+} recent_place[RECENT_PLACES];
+
+/* What is known of places may not hold any more. */
+static void places_change(void)
+{
+    known_stack_bytes = 0;
+    VG_(memset)(recent_place, 0, sizeof recent_place);
+}
 
 static UInt new_region(void)
 {
@@ -373,7 +387,8 @@ static void forget_places(void)
 {
     for (UInt i = 0; i < region_count; i++) region_is_stack[i] = False;
     place_count = region_count = 0;
-    known_stack_bytes = first_stack = 0;
+    first_stack = 0;
+    places_change();
 }
 
 /* The first place that ends behind an address. */
@@ -390,7 +405,7 @@ static UInt place_behind(Addr a)
 
 static void insert_place(UInt at, Place p)
 {
-    known_stack_bytes = 0;
+    places_change();
     ROOM(places, place_count, place_room);
     VG_(memmove)(places + at + 1, places + at, (place_count - at) * sizeof *places);
     places[at] = p;
@@ -409,7 +424,7 @@ static void cut_places(Addr low, Addr high, UInt most)
             i++;
             continue;
         }
-        known_stack_bytes = 0;
+        places_change();
         if (p.met) forget_places_of(p.low, p.high, 1ULL << p.id % 64);
         Place behind = p;
         behind.low = high;

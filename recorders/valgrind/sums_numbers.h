@@ -187,10 +187,9 @@ static void merge(UInt most)
         }
         /* It takes the number over. */
         if (to->state) VG_(free)(to->state);
-        to->number = n;
+        have_number(to, n);
         to->state = actor->state;
         actor->state = NULL;
-        numbered[n] = to;
         for (UInt k = 0; k < functions[to->function].segments; k++)
             if (to->state[k]) to->state[k]->of = to;
     }

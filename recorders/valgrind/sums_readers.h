@@ -66,7 +66,8 @@ static Bool is_in(const Frame *frame, UInt depth, UInt call)
 }
 
 static Bool is_alive_elsewhere(UInt call);
-/* An instance is alive and has waited on another stack. */
+/* Instances that are alive and have waited on another stack (sums_stacks.h). */
+static UInt have_waited_count;
 static Bool has_waited(UInt call);
 /* Threads that there have been. */
 static UInt sums_serials;
@@ -132,6 +133,13 @@ static UInt bytes_of_reader(ULong at, UInt call)
 #define OTHERS(e) ((UInt)((e) >> 16) & 0xff)
 #define READER(e) ((UInt)((e) >> 32))
 
+/* No instance has read eight bytes of memory before the one that did so last, whose number is less than its own: where all
+ * run on one stack, those that were called later have ended when an earlier one reads. */
+static Bool is_new_there(ULong at, UInt call, UInt last)
+{
+    return call > last && sums_serials < 2 && !have_waited_count && !(at >> 63);
+}
+
 static UInt note_other_reader(ULong *e, ULong at, UInt bytes, UInt call)
 {
     UInt last = READER(*e), others = OTHERS(*e), known = 0;
@@ -139,7 +147,7 @@ static UInt note_other_reader(ULong *e, ULong at, UInt bytes, UInt call)
         add_reader(at, last, MINE(*e), others);
         others |= MINE(*e);
     }
-    if (others) known = bytes_of_reader(at, call) & others;
+    if (others && !is_new_there(at, call, last)) known = bytes_of_reader(at, call) & others;
     *e = (ULong)call << 32 | (ULong)others << 16 | (*e & KEPT) | known | bytes;
     return bytes & ~known;
 }

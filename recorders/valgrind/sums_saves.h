@@ -39,11 +39,25 @@ static UInt new_save(void)
     return save_count++;
 }
 
+/* Eight cells are of saves, and of one. */
+#define SAVE_CELLS (CELL_SAVE * 0x0001000100010001ULL)
+static inline Bool is_whole_save(Addr a, UInt number)
+{
+    const ULong *cells = (const ULong *)cell_of(a), *of = (const ULong *)save_of(a), both = number * 0x100000001ULL;
+    return !(~(cells[0] & cells[1]) & SAVE_CELLS) && of[0] == both && of[1] == both && of[2] == both && of[3] == both;
+}
+
 /* Its bytes are an ordinary store from here on. */
 static void save_is_store(UInt number)
 {
     Save *s = saves + number;
     s->live = False;
+    if (s->size == 8 && is_whole_save(s->at, number)) {
+        ULong *cells = (ULong *)cell_of(s->at);
+        cells[0] &= ~SAVE_CELLS;
+        cells[1] &= ~SAVE_CELLS;
+        return;
+    }
     for (UInt i = 0; i < s->size; i++)
         if (*cell_of(s->at + i) & CELL_SAVE && *save_of(s->at + i) == number) *cell_of(s->at + i) &= ~CELL_SAVE;
 }
@@ -289,6 +303,13 @@ static void make_save(Addr a, UInt size, UInt offset)
     }
     s->tag[0] &= ~(Tag)TAG_BEHIND;
     s->behind = T.tag[last + 1];
+    if (size == 8) {
+        ULong *cells = (ULong *)cell_of(a), *of = (ULong *)save_of(a), both = number * 0x100000001ULL;
+        cells[0] |= SAVE_CELLS;
+        cells[1] |= SAVE_CELLS;
+        of[0] = of[1] = of[2] = of[3] = both;
+        return;
+    }
     for (UInt i = 0; i < size; i++) {
         *cell_of(a + i) |= CELL_SAVE;
         *save_of(a + i) = number;
@@ -305,6 +326,21 @@ static UInt restored(Addr a, UInt size, UInt offset)
     for (UInt i = 0; i < size; i++)
         if (!(*cell_of(a + i) & CELL_SAVE) || *save_of(a + i) != number) return 0;
     return number;
+}
+
+/* The same of eight bytes that one write made, which nobody else has read before: most are so. False: it is something else. */
+static Bool give_back_whole(Addr a, UInt offset)
+{
+    UInt g = offset / 8, number = *save_of(a);
+    const Save *s = saves + number;
+    if (!s->live || s->at != a || s->size != 8 || s->offset != offset || s->call != CALL_OF(T.own) || !is_whole_save(a, number)) return False;
+    Tag tag = s->tag[0], *behind = T.tag + g + 1;
+    if (s->other_count || IS_MIXED(tag) || IS_MIXED(T.tag[g])) return False;
+    Bool is_there = T.reader[g] & READ_SAVED && !((tag ^ T.tag[g]) & ~(Tag)TAG_BEHIND);
+    if (!is_there) T.reader[g] = s->reader[0] | READ_SAVED;
+    T.tag[g] = tag;
+    if ((*behind ^ s->behind) == TAG_BEHIND) *behind = s->behind;
+    return True;
 }
 
 /* The register has its old writers again. */

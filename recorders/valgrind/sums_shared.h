@@ -53,6 +53,7 @@ static UInt alias_count, alias_room;
 
 static void alias_bounds(void)
 {
+    places_change();
     aliases_low = alias_count ? aliases[0].start : 0;
     aliases_bytes = alias_count ? aliases[alias_count - 1].end - aliases_low : 0;
 }

@@ -354,7 +354,7 @@ static void refresh_states(void);
 static void place_segment(Segment *s)
 {
     if (s->site_room) s->site = VG_(calloc)("addfg.segment", s->site_room, sizeof *s->site);
-    s->length = (sizeof(State) + 2 * s->granules * sizeof(UInt) + 7) & ~7u;
+    s->length = (sizeof(State) + 3 * s->granules * sizeof(UInt) + 7) & ~7u;
     Function *f = function_of(s->function);
     s->at = f->segments++;
     UInt had = f->segment_room;
@@ -752,6 +752,8 @@ static Site *new_site(Segment *s, const Told *t)
         site->offset = t->offset;
         site->register_size = t->register_size;
     }
+    site->is_plain_restore = t->kind == 2 && site->size == 8 && site->register_size == 8 && !(site->offset & 7)
+        && !site->fed && !site->fed_bytes && !site->fed_transfers;
     site->at = s->length;
     if (site->is_store) s->length += sizeof(Stored);
     else s->length += sizeof(Met) + cells_length(site) + (site->fed ? sizeof(Restores) : 0);
