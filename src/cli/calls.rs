@@ -1,4 +1,5 @@
 use super::database::Database;
+use super::no_rows;
 use super::output::write_output;
 use super::pictures;
 use super::say::say;
@@ -108,7 +109,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         calls::calls(crate::query::unit(&db)?, function()?, limit)
     };
-    list.write(&db, format, &mut text)?;
+    let rows = list.write(&db, format, &mut text)?;
+    if rows == 0
+        && let Some(function) = function()?
+    {
+        no_rows::say_why(&db, [&[function][..]], "nothing calls it, and it calls nothing")?;
+    }
     write_output(args.output.as_deref(), &text)
 }
 

@@ -38,6 +38,14 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     require(&db, Need::Dataflow)?;
+    let figures = match args.show {
+        Some(shown) => shown == Shown::Figures,
+        None => args.format != RowFormat::Table,
+    };
+    anyhow::ensure!(
+        !figures || args.limit.unwrap_or(0) == 0,
+        "--limit changes nothing about figures, which are always the same: leave it out, or name another part by --show"
+    );
     let set = cut::choose(&db, &args.functions)?;
     let callees = if args.callees { Callees::Inside } else { Callees::Outside };
     let db = args.database.prepared(db, Detail::Pairs)?;

@@ -1,9 +1,10 @@
 use super::database::Database;
+use super::no_rows;
 use super::options::{self, Group};
 use super::say::say;
 use crate::load::Detail;
 use crate::render::rows::RowFormat;
-use crate::text::{human_bytes, human_count};
+use crate::text::{human_bytes, human_count, visible};
 use crate::views::flows::{self, End, Ends};
 use crate::views::listing;
 use crate::views::needs::{Need, require};
@@ -75,6 +76,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let instance = args.instance.map_or(String::new(), |n| format!("#{n}"));
     let from = End::find(&db, &args.from, &groups)?;
     let to = End::find(&db, &format!("{}{instance}", args.to), &groups)?;
+    let sets = [&from, &to].map(|end| end.functions.iter().copied().collect::<Vec<_>>());
     let ends = Ends::new(from, to)?.within(args.range);
     let db = if sum { db } else { args.database.prepared(db, Detail::Pairs)? };
     let limit = listing::limit(args.limit);
@@ -84,7 +86,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         !(ends.is_part() && (sum || dependences)),
         "--range is of steps; sums and the dependences of this trace are of the whole run"
     );
-    if sum {
+    let listed = if sum {
         anyhow::ensure!(
             dependences || !ends.is_of_call(),
             "--sum is over all calls; leave out the #N"
@@ -93,11 +95,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         if rows == args.limit {
             say!("addfg: the first {rows}; --limit 0 lists all");
         }
+        rows
     } else if dependences {
         let rows = flows::dependences(&db, &ends, limit)?.write(&db, args.format, &mut out)?;
         if rows == args.limit {
             say!("addfg: the first {rows}; --limit 0 lists all, --sum sums them");
         }
+        rows
     } else {
         let found = flows::communications(&db, &ends, limit)?;
         let rows = found.listing.write(&db, args.format, &mut out)?;
@@ -115,6 +119,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 if ends.is_part() { " of the whole run" } else { "" }
             );
         }
+        rows + u64::from(functions > 0)
+    };
+    if listed == 0 {
+        let (from, to) = (visible(&args.from), visible(&args.to));
+        let why = format!("no instruction of {to} read what {from} wrote");
+        no_rows::say_why(&db, sets.iter().map(Vec::as_slice), why)?;
     }
     let by_kernel = flows::read_by_kernel(&db)?;
     if by_kernel > 0 {

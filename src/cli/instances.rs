@@ -1,4 +1,5 @@
 use super::database::Database;
+use super::no_rows;
 use super::say::say;
 use crate::graph::resolve_function;
 use crate::load::Detail;
@@ -39,7 +40,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let list = instances(&db, found.function_id, listing::limit(args.limit))?;
     let mut out = std::io::BufWriter::new(super::output::stdout());
     let rows = list.write(&db, args.format, &mut out)?;
-    if rows == args.limit {
+    if rows == 0 {
+        no_rows::say_why(&db, [&[found.function_id][..]], "no call of it is known")?;
+    } else if rows == args.limit {
         say!("addfg: the first {rows} calls; --limit 0 lists all");
     }
     Ok(ExitCode::SUCCESS)

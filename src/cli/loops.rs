@@ -1,4 +1,5 @@
 use super::database::Database;
+use super::no_rows;
 use super::say::say;
 use crate::load::Detail;
 use crate::render::rows::{RowFormat, RowWriter, number, word};
@@ -69,7 +70,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         (write_loops(&rows, limit, args.format, &mut out)?, rows.len())
     };
     out.flush()?;
-    if usize::try_from(written).is_ok_and(|written| written < all) {
+    if all == 0 {
+        let named: Vec<_> = only.into_iter().collect();
+        let what = if args.dependences { "no loop that ran has any" } else { "no loop ran" };
+        no_rows::say_why(&db, [&named[..]].into_iter().filter(|named| !named.is_empty()), what)?;
+    } else if usize::try_from(written).is_ok_and(|written| written < all) {
         say!("addfg: {written} of {all} rows; --limit 0 lists all");
     }
     Ok(ExitCode::SUCCESS)

@@ -110,6 +110,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         true => RowFormat::Table,
         false => pictures::rows(args.format, args.output.as_deref())?,
     };
+    anyhow::ensure!(
+        !drawn || args.limit.unwrap_or(0) == 0 && args.format.is_none(),
+        "--limit and --format are of rows: a picture has all"
+    );
+    anyhow::ensure!(
+        args.limit.unwrap_or(0) == 0 || !matches!(args.show, Table::Time | Table::Reuse),
+        "--limit changes nothing about --show time and reuse, which are of the whole run: leave it out"
+    );
     let mut text = Vec::new();
     let out = &mut text;
     match args.show {

@@ -26,6 +26,7 @@ mod loops;
 mod man;
 mod matrix;
 mod memory;
+mod no_rows;
 mod objects;
 mod options;
 mod output;

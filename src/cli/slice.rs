@@ -49,9 +49,9 @@ pub struct Args {
     #[arg(long)]
     group: bool,
     /// Maximum rows; 0: all
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, conflicts_with_all = ["picture", "output"])]
     limit: usize,
-    #[arg(long, default_value = "table")]
+    #[arg(long, default_value = "table", conflicts_with_all = ["picture", "output"])]
     format: RowFormat,
     /// Draw a graph instead of the list [default: by the ending of -o]
     #[arg(long, value_name = "FORMAT", value_parser = options::graph_renderers(), hide_short_help = true)]
@@ -114,6 +114,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         say!(
             "addfg: the {limit} steps nearest to the criterion; the slice was left at step {at}: --limit 0 lists all, --group sums them by instruction"
         );
+    } else if all == 0 {
+        let what = if args.forward { "no step reads" } else { "no step wrote" };
+        say!("addfg: no rows: {what} what {} names", visible(&args.at));
     } else if usize::try_from(all).is_ok_and(|all| all > limit) {
         say!(
             "addfg: {limit} of {all} {what} of the slice; --limit 0 lists all, --group sums them by instruction"
@@ -134,7 +137,9 @@ fn dependences(db: &duckdb::Connection, args: &Args) -> anyhow::Result<ExitCode>
     let mut text = Vec::new();
     let rows = list.write(db, args.format, &mut text)?;
     write_output(None, &text)?;
-    if i64::try_from(rows) == Ok(most) {
+    if rows == 0 {
+        say!("addfg: no rows: no dependence of what {} names was recorded", visible(&args.at));
+    } else if i64::try_from(rows) == Ok(most) {
         say!("addfg: the nearest {rows} of the slice; --limit 0 lists all");
     }
     Ok(ExitCode::SUCCESS)

@@ -37,7 +37,7 @@ pub struct Args {
     /// Maximum rows; 0: all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: u64,
-    #[arg(long, default_value = "table")]
+    #[arg(long, default_value = "table", conflicts_with = "output")]
     format: RowFormat,
     /// With start-up, end, the dynamic linker and stubs
     #[arg(long)]
@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "output")]
     change_points: bool,
     /// Change points: least change, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, requires = "change_points")]
     least: f64,
     /// Draw an SVG picture into this file
     #[arg(short, long, value_name = "FILE")]

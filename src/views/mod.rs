@@ -32,6 +32,9 @@ macro_rules! report {
 }
 use report;
 
+use crate::id::FunctionId;
+use duckdb::{Connection, OptionalExt};
+
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
     #[error("database: {0}")]
@@ -132,4 +135,15 @@ pub enum ViewError {
     QueryNeeds { query: &'static str, detail: String, needs: &'static str },
     #[error("@{query} needs the steps, which this database does not keep: {why}")]
     QuerySteps { query: &'static str, why: String },
+}
+
+/// Names of those of the functions that did not run.
+pub fn never_ran(connection: &Connection, functions: &[FunctionId]) -> duckdb::Result<Vec<String>> {
+    let mut statement = connection.prepare(report!("ran"))?;
+    let mut names = Vec::new();
+    for function in functions {
+        let row = statement.query_row([function], |r| Ok((r.get(0)?, r.get(1)?))).optional()?;
+        names.extend(row.and_then(|(name, ran): (String, bool)| (!ran).then_some(name)));
+    }
+    Ok(names)
 }

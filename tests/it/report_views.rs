@@ -65,7 +65,7 @@ fn cuts_equal_what_the_command_prints() {
     assert!(!sets.is_empty() && sets.len() <= 3, "{sets:?}");
     for set in sets {
         let name = found["functions"][usize::try_from(set.as_u64().unwrap()).unwrap()][1].as_str();
-        for (part, shown) in [(&figures, "figures"), (&flows, "flows")] {
+        for (part, shown, limit) in [(&figures, "figures", "0"), (&flows, "flows", "20")] {
             let printed = csv_rows(&[
                 "cut",
                 utf8(&db),
@@ -74,7 +74,7 @@ fn cuts_equal_what_the_command_prints() {
                 "--show",
                 shown,
                 "--limit",
-                "20",
+                limit,
                 "--format",
                 "csv",
             ]);

@@ -233,3 +233,55 @@ fn the_whole_graph_has_all_sources_and_sinks() {
         20
     );
 }
+
+#[test]
+fn limits_and_formats_of_rows_are_refused_where_there_are_none() {
+    let db = fir();
+    for (words, why) in [
+        (&["memory", &db, "--show", "time", "--limit", "3"][..], "--limit changes nothing"),
+        (&["memory", &db, "--show", "reuse", "--limit", "3"], "--limit changes nothing"),
+        (&["memory", &db, "-o", "never.svg", "--limit", "3"], "a picture has all"),
+        (&["memory", &db, "-o", "never.svg", "--format", "csv"], "a picture has all"),
+        (&["cut", &db, "multiply", "--show", "figures", "--limit", "3"], "--limit changes nothing"),
+        (&["cut", &db, "multiply", "--format", "csv", "--limit", "3"], "--limit changes nothing"),
+        (
+            &["slice", &db, "--at", "1", "--picture", "dot", "--format", "csv"],
+            "cannot be used with",
+        ),
+        (&["slice", &db, "--at", "1", "--picture", "dot", "--limit", "3"], "cannot be used with"),
+    ] {
+        refused(words, &[why]);
+    }
+}
+
+#[test]
+fn an_answer_without_rows_says_why() {
+    let db = utf8(&example("jpeg", "pairs")).to_owned();
+    let never = ok(&["sql", &db, NEVER_RAN, "--format", "csv"]);
+    let never = never.lines().nth(1).expect("a function that does not run");
+    let block = "stbi__idct_block";
+    let did_not_run = format!("addfg: no rows: {never} did not run");
+    for (words, why) in [
+        (&["flows", &db, block, never][..], &did_not_run[..]),
+        (&["flows", &db, never, block], &did_not_run),
+        (&["flows", &db, never, block, "--sum"], &did_not_run),
+        (
+            &["flows", &db, block, "read_file"],
+            "no instruction of read_file read what stbi__idct_block wrote",
+        ),
+        (&["instances", &db, never], &did_not_run),
+        (&["calls", &db, never], &did_not_run),
+        (&["loops", &db, "--functions", never], &did_not_run),
+        (&["slice", &db, "--at", "0x1"], "no step wrote what 0x1 names"),
+        (&["slice", &db, "--at", "0x1", "--forward"], "no step reads what 0x1 names"),
+    ] {
+        let output = addfg(words);
+        assert!(said(&output).contains(why), "{words:?}: {}", said(&output));
+        assert!(output.status.success(), "{words:?}");
+    }
+    let output = addfg(&["flows", &db, block, block, "--sum"]);
+    assert!(!said(&output).contains("no rows"), "{}", said(&output));
+}
+
+const NEVER_RAN: &str = "SELECT name FROM function_symbol s WHERE kind <> 'pseudo'
+    AND NOT EXISTS (FROM function_profile p WHERE p.function_id = s.function_id) AND name LIKE 'stbi%' ORDER BY 1";
