@@ -373,15 +373,42 @@ static void tell_positions(const Call *c)
 }
 
 /* The other process that a call reads or writes may be this one: so many bytes of the parts of a vector. */
+static Bool is_own_process(Int pid)
+{
+    HChar path[64];
+    struct vg_stat stat;
+    if (pid == VG_(getpid)()) return True;
+    /* Its threads have numbers, too. */
+    VG_(sprintf)(path, "/proc/self/task/%d", pid);
+    return !sr_isError(VG_(stat)(path, &stat));
+}
+
 static void tell_other(const Call *c, UInt number, Bool is_write, ULong bytes)
 {
     const struct vki_iovec *part = (const struct vki_iovec *)c->argument[3];
-    if (c->number != number || (Int)c->argument[0] != VG_(getpid)()) return;
+    if (c->number != number || !is_own_process((Int)c->argument[0])) return;
     for (UWord i = 0; i < c->argument[4] && bytes && readable((Addr)(part + i), sizeof *part); i++) {
         ULong here = part[i].iov_len < bytes ? part[i].iov_len : bytes;
         if (here) tell_access(is_write, (Addr)part[i].iov_base, here, False);
         bytes -= here;
     }
+}
+
+/* What TCP receives with MSG_TRUNC is thrown away. */
+static Bool discards(const Call *c)
+{
+#ifdef __NR_recvfrom
+    enum { TRUNC = 0x20, SOCKET = 1, PROTOCOL = 38, TCP = 6, MPTCP = 262 };
+    Int protocol = 0;
+    UInt size = sizeof protocol;
+    UWord flags = c->number == __NR_recvmsg ? c->argument[2] : c->argument[3];
+    if (c->number != __NR_recvfrom && c->number != __NR_recvmsg && c->number != __NR_recvmmsg) return False;
+    if (!(flags & TRUNC)) return False;
+    SysRes r = VG_(do_syscall)(__NR_getsockopt, c->argument[0], SOCKET, PROTOCOL, (Addr)&protocol, (Addr)&size, 0, 0, 0);
+    return !sr_isError(r) && (protocol == TCP || protocol == MPTCP);
+#else
+    return False;
+#endif
 }
 
 static void tell_moved(const Call *c, Bool error, UWord result)
@@ -402,6 +429,7 @@ static void tell_moved(const Call *c, Bool error, UWord result)
             tell_access(True, c->writes.range[i].address, c->writes.range[i].bytes, layout != AS_TOLD);
     if (error) return;
     if (result) tell_positions(c);
+    if (discards(c)) return;
     find_file(c, result);
     if (layout == MESSAGES) tell_messages(c, result);
     else if (c->number == __NR_getdents64) tell_entries(c->argument[1], result, 18);

@@ -31,6 +31,15 @@ static FileKey *shared_keys;
 static UInt shared_key_count, shared_key_room;
 /* Shared memory without a name, counted. */
 static ULong nameless;
+/* Bytes of such files that are gone, where the program has none of them mapped: what it maps there next is new. */
+typedef struct {
+    FileKey key;
+    ULong from, to; /* exclusive */
+} Lost;
+static Lost *lost;
+static UInt lost_count, lost_room;
+/* Memory that is mapped may have no pages, and cannot be read. */
+static Bool lacks_pages = False;
 
 static Bool same_file(FileKey a, FileKey b) { return a.device == b.device && a.number == b.number; }
 
@@ -58,10 +67,10 @@ static void cut_mappings(Addr start, Addr end)
 }
 
 /* Whether the program's memory can be read: behind the end of a mapped file, and of shared memory that has grown, nothing is, though
- * it is mapped. The kernel says so of a byte of each page. */
+ * it is mapped; nor where the program has asked the kernel for that. The kernel says so of a byte of each page. */
 static Bool readable(Addr a, SizeT size)
 {
-    Bool may_end = False;
+    Bool may_end = lacks_pages;
     if (!VG_(am_is_valid_for_client)(a, size, VKI_PROT_READ)) return False;
     for (UInt i = 0; i < mapping_count && !may_end; i++) may_end = mappings[i].start < a + size && mappings[i].end > a;
     for (Addr at = a; may_end && at < a + size; at = (at | (VKI_PAGE_SIZE - 1)) + 1) {
@@ -94,12 +103,42 @@ static Bool is_shared_file(FileKey key)
     return False;
 }
 
+static void fresh(Addr start, Addr end);
+
+static void add_lost(FileKey key, ULong from, ULong to)
+{
+    if (from >= to) return;
+    ROOM(lost, lost_count, lost_room);
+    Lost new = { key, from, to };
+    lost[lost_count++] = new;
+}
+
+/* Bytes of a file are there again, or were told. */
+static void cut_lost(FileKey key, ULong from, ULong to)
+{
+    for (UInt i = 0, count = lost_count; i < count; i++) {
+        Lost l = lost[i];
+        if (!same_file(l.key, key) || l.to <= from || l.from >= to) continue;
+        lost[i].to = lost[i].from;
+        if (l.from < from) lost[i].to = from;
+        add_lost(key, to, l.to);
+    }
+    for (UInt i = 0; i < lost_count; i++)
+        while (i < lost_count && lost[i].from >= lost[i].to) lost[i] = lost[--lost_count];
+}
+
 static void file_mapped(Mapping m)
 {
     cut_mappings(m.start, m.end);
     add_mapping(m);
     if (!m.shared) return;
     tell_shared(&m);
+    ULong end = m.offset + (m.end - m.start);
+    for (UInt i = 0; i < lost_count; i++) {
+        ULong from = lost[i].from > m.offset ? lost[i].from : m.offset, to = lost[i].to < end ? lost[i].to : end;
+        if (same_file(lost[i].key, m.key) && from < to) fresh(m.start + (from - m.offset), m.start + (to - m.offset));
+    }
+    cut_lost(m.key, m.offset, end);
     if (is_shared_file(m.key)) return;
     ROOM(shared_keys, shared_key_count, shared_key_room);
     shared_keys[shared_key_count++] = m.key;
@@ -111,12 +150,28 @@ static void tell_all_shared(void)
         if (mappings[i].shared) tell_shared(mappings + i);
 }
 
+/* A file that is removed leaves its number to others: they began at another time. `path`: NULL: it is the descriptor's. */
+static ULong number_of_file(Int fd, Addr path, ULong inode)
+{
+#ifdef __NR_statx
+    enum { EMPTY_PATH = 0x1000, BEGAN = 0x800 };
+    /* `struct statx`: what is told, and when the file began. */
+    static ULong told[32];
+    SysRes r = VG_(do_syscall)(__NR_statx, fd, path ? path : (Addr)"", path ? 0 : EMPTY_PATH, BEGAN, (Addr)told, 0, 0, 0);
+    if (!sr_isError(r) && told[0] & BEGAN) return inode ^ (told[10] * 1000000000 + (UInt)told[11]) * 0x9e3779b97f4a7c15ULL;
+#endif
+    return inode;
+}
+
 static Bool key_of_descriptor(Int fd, FileKey *key, ULong *size)
 {
+    enum { KIND = 0170000, DEVICE = 0020000, ZERO = 0x105 };
     struct vg_stat stat;
     if (VG_(fstat)(fd, &stat)) return False;
+    /* Each mapping of /dev/zero is memory of its own; what the kernel makes without a file has the same number for all. */
+    if ((stat.mode & KIND) == DEVICE && stat.rdev == ZERO) return False;
     key->device = stat.dev;
-    key->number = stat.ino;
+    key->number = stat.mode & KIND ? number_of_file(fd, 0, stat.ino) : stat.ino ^ (ULong)(fd + 1) << 40;
     *size = stat.size;
     return True;
 }
@@ -134,6 +189,10 @@ static void fresh(Addr start, Addr end)
  * pages. */
 static void file_lost(FileKey key, ULong from, ULong to, Bool private)
 {
+    if (is_shared_file(key)) {
+        cut_lost(key, from, to);
+        add_lost(key, from, to);
+    }
     for (UInt i = 0; i < mapping_count; i++) {
         const Mapping *m = mappings + i;
         ULong end = m->offset + (m->end - m->start), first = from;
@@ -142,6 +201,7 @@ static void file_lost(FileKey key, ULong from, ULong to, Bool private)
         if (first < m->offset) first = m->offset;
         if (end > to) end = to;
         if (first < end) fresh(m->start + (first - m->offset), m->start + (end - m->offset));
+        if (m->shared && first < end) cut_lost(key, first, end);
     }
 }
 
@@ -181,8 +241,9 @@ static void remap_call(const UWord *args, Addr to)
  * stands before had been done. */
 static void advise_call(Addr start, SizeT length, UWord advice, UWord error)
 {
-    enum { DONTNEED = 4, FREE = 8, REMOVE = 9, DONTNEED_LOCKED = 24 };
-    if (advice != DONTNEED && advice != FREE && advice != REMOVE && advice != DONTNEED_LOCKED) return;
+    enum { DONTNEED = 4, FREE = 8, REMOVE = 9, DONTFORK = 10, DONTNEED_LOCKED = 24, POISON = 100, GUARD = 102 };
+    lacks_pages |= advice == DONTFORK || advice == POISON || advice == GUARD;
+    if (advice != DONTNEED && advice != FREE && advice != REMOVE && advice != DONTNEED_LOCKED && advice != GUARD) return;
     Addr end = start + VG_PGROUNDUP(length);
     /* Where something is that is not shared and writable, it goes no further. */
     if (error && error != VKI_ENOMEM) {
@@ -226,14 +287,14 @@ static void truncate_call(Int fd)
 {
     FileKey key;
     ULong size;
-    if (mapping_count && key_of_descriptor(fd, &key, &size)) file_lost(key, size, ~0ULL, True);
+    if ((mapping_count || shared_key_count) && key_of_descriptor(fd, &key, &size)) file_lost(key, size, ~0ULL, True);
 }
 
 static void truncate_path(Addr path)
 {
     struct vg_stat stat;
-    if (!mapping_count || sr_isError(VG_(stat)((const HChar *)path, &stat))) return;
-    FileKey key = { stat.dev, stat.ino };
+    if ((!mapping_count && !shared_key_count) || sr_isError(VG_(stat)((const HChar *)path, &stat))) return;
+    FileKey key = { stat.dev, number_of_file(VKI_AT_FDCWD, path, stat.ino) };
     file_lost(key, stat.size, ~0ULL, True);
 }
 
@@ -318,5 +379,6 @@ static Bool is_memory(Int fd, ULong position, ULong bytes, UWord flags, FileKey 
     ULong size;
     if (!shared_key_count || !bytes || !key_of_descriptor(fd, key, &size) || !is_shared_file(*key)) return False;
     *offset = written_at(fd, size, position, bytes, flags);
+    cut_lost(*key, *offset, *offset + bytes);
     return True;
 }

@@ -346,7 +346,7 @@ static void sums_begin(void)
     } else sums_fd = VG_(safe_fd)(sums_fd);
     /* An access may begin at the last address. */
     const Addr all = TOP_ADDRESS + 65536;
-    summing = reserve(CELLS_AT, 2 * all) && reserve(SAVES_AT, 4 * all) && reserve(READERS_AT, all) && reserve(PAIRS_AT, all / 2)
+    summing = reserve_behind(CELLS_AT, 2 * all) && reserve_behind(SAVES_AT, 4 * all) && reserve(READERS_AT, all) && reserve(PAIRS_AT, all / 2)
         && reserve_area(FLOWS_AT) && reserve_area(STATES_AT) && reserve_area(TABLES_AT);
     if (summing) keep_areas();
     else VG_(umsg)("addfg: there is no room for the sums\n");

@@ -73,6 +73,9 @@ static Bool reserve(Addr at, ULong bytes)
     return !sr_isError(r) && sr_Res(r) == at;
 }
 
+/* With a page before it: what is known of the byte before the first one is looked at, too. */
+static Bool reserve_behind(Addr at, ULong bytes) { return reserve(at - VKI_PAGE_SIZE, bytes + VKI_PAGE_SIZE); }
+
 /* Reserved areas that are used from the bottom on: what is there stays there. */
 #define FLOWS_AT 0x3e0000000000ULL
 #define STATES_AT 0x3e4000000000ULL
@@ -110,7 +113,8 @@ static void free_table(void *table, ULong bytes)
 
 /* All areas lie in it: the core takes it for the program's memory. */
 #define AREAS_END 0x410000000000ULL
-static Bool in_areas(Addr a) { return a >= CELLS_AT && a < AREAS_END; }
+#define AREAS_AT (CELLS_AT - VKI_PAGE_SIZE)
+static Bool in_areas(Addr a) { return a >= AREAS_AT && a < AREAS_END; }
 
 /* Of the core, which exports it to itself only: something of the program lies there. */
 extern Bool VG_(am_notify_client_mmap)(Addr a, SizeT bytes, UInt protection, UInt flags, Int file, Off64T offset);
@@ -119,7 +123,7 @@ extern Bool VG_(am_notify_client_mmap)(Addr a, SizeT bytes, UInt protection, UIn
  * is in no core dump. */
 static void keep_areas(void)
 {
-    VG_(am_notify_client_mmap)(CELLS_AT, AREAS_END - CELLS_AT, VKI_PROT_NONE, VKI_MAP_PRIVATE | VKI_MAP_ANONYMOUS, -1, 0);
+    VG_(am_notify_client_mmap)(AREAS_AT, AREAS_END - AREAS_AT, VKI_PROT_NONE, VKI_MAP_PRIVATE | VKI_MAP_ANONYMOUS, -1, 0);
 }
 
 /* Whether what is at an address that others of these are known by is mapped at several. */

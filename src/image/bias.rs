@@ -3,6 +3,7 @@
 use super::Image;
 use super::ranges::{self, Range};
 use goblin::elf::ProgramHeader;
+use goblin::elf::program_header::PF_X;
 use rustc_hash::FxHashMap;
 
 /// Images are mapped page by page.
@@ -22,10 +23,11 @@ impl Image {
     /// run-time address `address`; None if no segment is mapped so, 0 for one that is not
     /// position-independent.
     ///
-    /// The mapping may be a whole segment or, as `mprotect` cuts them, a later part of one. Where
-    /// pages of the file belong to two segments, the one with the lower address is taken: ask with
-    /// the first mapping of a file, which loaders make of its first segment.
-    pub fn bias_of_mapping(&self, address: u64, offset: u64) -> Option<u64> {
+    /// The mapping may be a whole segment or, as `mprotect` cuts them, a later part of one. A page of
+    /// the file may belong to two segments, and is mapped twice then: lld and mold put the first
+    /// code behind the headers. Of such the one is meant that is `executable` as the mapping is, of
+    /// several the one with the lower address.
+    pub fn bias_of_mapping(&self, address: u64, offset: u64, executable: bool) -> Option<u64> {
         if !address.is_multiple_of(PAGE) || !offset.is_multiple_of(PAGE) {
             return None;
         }
@@ -42,9 +44,10 @@ impl Image {
             let rank = PAGES.iter().position(begins).or(inside.then_some(PAGES.len()))?;
             // Also of a segment whose place in its page is not the same in the file.
             let placed = if self.pie { bias.is_multiple_of(PAGE) } else { bias == 0 };
-            placed.then_some((rank, bias))
+            let other = (segment.p_flags & PF_X != 0) != executable;
+            placed.then_some((other, rank, bias))
         });
-        Some(fits.min_by_key(|&(rank, _)| rank)?.1)
+        Some(fits.min_by_key(|&(other, rank, _)| (other, rank))?.2)
     }
 }
 

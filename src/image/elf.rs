@@ -441,12 +441,20 @@ impl ElfFile {
 }
 
 /// The name without its version, and whether that is a superseded one: `memcpy@@GLIBC_2.14` is
-/// the `memcpy` of today, `memcpy@GLIBC_2.2.5` is not.
+/// the `memcpy` of today, `memcpy@GLIBC_2.2.5` is not. What has other characters behind its last `@` is a
+/// name of a language that has such.
 fn unversioned(name: &[u8]) -> (&[u8], bool) {
-    match memchr::memchr(b'@', name) {
-        Some(at) if at > 0 => (&name[..at], name.get(at + 1) != Some(&b'@')),
-        _ => (name, false),
+    let Some(at) = memchr::memrchr(b'@', name) else { return (name, false) };
+    let (bare, version) = (&name[..at], &name[at + 1..]);
+    let is_version = |c: &u8| c.is_ascii_alphanumeric() || b"_.-+".contains(c);
+    let (bare, superseded) = match bare.strip_suffix(b"@") {
+        Some(bare) => (bare, false),
+        None => (bare, true),
+    };
+    if bare.is_empty() || version.is_empty() || !version.iter().all(is_version) {
+        return (name, false);
     }
+    (bare, superseded)
 }
 
 /// Gives the loaded sections of an object file addresses, one behind the other from 4096 on; the

@@ -37,18 +37,18 @@ const RUNTIME: &[&str] = &[
     "libunwind",
 ];
 
-/// Folders of the sources of run-time systems, and of what their headers put into programs.
-const SOURCES: &[&str] = &[
-    "/include/c++/",
-    "/libstdc++-v3/",
-    "/libgcc/",
-    "/glibc-",
-    "/glibc/",
-    "/musl-",
-    "/newlib/libc/",
-    "/newlib/libm/",
-    "/picolibc/",
-];
+/// Folders of the sources of compilers' libraries, and of what their headers put into programs.
+const COMPILERS: &[&str] = &["/include/c++/", "/libstdc++-v3/", "/libgcc/"];
+
+/// Folders of the sources of C libraries that firmware links, from the start or not.
+const FIRMWARE_LIBC: &[&str] = &["/newlib/libc/", "/newlib/libm/", "/picolibc/"];
+
+/// Folders of the sources of other C libraries.
+const LIBC: &[&str] = &["/glibc-", "/glibc/", "/musl-"];
+
+/// As glibc's own build has them.
+const LIBC_RELATIVE: &[&str] =
+    &["../sysdeps/", "../csu/", "./csu/", "./malloc/", "./libio/", "./string/", "./nptl/"];
 
 /// What compilers and linkers add to every file: `crt1.o`, `crti.o`, `crtbegin.o`.
 const START: &[&str] = &[
@@ -271,13 +271,37 @@ impl Owner {
     }
 }
 
-/// Whether a source file is of a run-time system.
-fn is_runtime_source(path: &str) -> bool {
-    let rust = path.contains("/rustc/") && path.contains("/library/");
-    // As the C library's own build has them.
-    let own = ["../sysdeps/", "../csu/", "./csu/", "./malloc/", "./libio/", "./string/", "./nptl/"];
-    rust || SOURCES.iter().any(|folder| path.contains(folder))
-        || own.iter().any(|begin| path.starts_with(begin))
+/// Whether a source file is of a run-time system, as far as folders tell: `main`'s folder has a name of
+/// its own. `libc`: a C library may be there.
+fn is_runtime_source(path: &str, main: Option<&str>, libc: bool) -> bool {
+    let is_mains = |folder: &str| main.is_some_and(|main| main.starts_with(folder));
+    let within = |folders: &[&str]| {
+        folders.iter().any(|folder| {
+            let Some(at) = path.find(folder) else { return false };
+            let behind = at + folder.trim_end_matches('/').len();
+            let end = path[behind..].find('/').map_or(path.len(), |end| behind + end + 1);
+            !is_mains(&path[..end])
+        })
+    };
+    let relative = || {
+        let begin = LIBC_RELATIVE.iter().find(|begin| path.starts_with(**begin));
+        begin
+            .and_then(|begin| begin.split('/').next())
+            .is_some_and(|up| !is_mains(&format!("{up}/")))
+    };
+    path.contains("/rustc/") && path.contains("/library/")
+        || within(COMPILERS)
+        || within(FIRMWARE_LIBC)
+        || libc && (within(LIBC) || relative())
+}
+
+/// The source file of the function in which a program begins, in any of the languages that name one.
+fn source_of_main(image: &Image) -> Option<&str> {
+    let is_main = |f: &&Function| {
+        ["main", "main.main", "MAIN__"].contains(&&*f.name) || f.name.ends_with("::main")
+    };
+    let path = |f: &'_ Function| f.file.as_ref().is_some_and(|path| path.contains('/'));
+    image.functions.iter().filter(is_main).find(|f| path(f))?.file.as_deref()
 }
 
 /// Whether a name of the symbol table is in namespace `std` or `__gnu_cxx`. A namespace of a program,
@@ -312,6 +336,8 @@ fn is_std_rust(symbol: &str, shown: &str) -> bool {
 #[derive(Clone, Debug)]
 pub(super) struct Linked {
     of_file: Option<Owner>,
+    /// The source file of `main`.
+    main: Option<String>,
     /// It is started by a C library.
     hosted: bool,
     /// A C library is linked into it.
@@ -350,7 +376,8 @@ fn parts(image: &Image) -> Option<(u64, u64, u64)> {
     let behind = || plain().filter(|f| (start.saturating_add(1)..end).contains(&f.address));
     let own = |f: &&Function| {
         let source = f.file.as_deref().filter(|path| path.contains('/'));
-        source.is_some_and(|path| !is_runtime_source(path)) || f.names.iter().any(|n| n == "main")
+        source.is_some_and(|path| !is_runtime_source(path, None, true))
+            || f.names.iter().any(|n| n == "main")
     };
     // Before the last one that is known to be the program's, a name that looks like a library's is the program's, too.
     let last_own = behind().filter(own).map(|f| f.address).max().unwrap_or(start);
@@ -376,6 +403,7 @@ impl Linked {
         let parts = parts(image);
         Linked {
             of_file: Owner::of_file(&image.path.to_string_lossy()),
+            main: source_of_main(image).map(str::to_owned),
             hosted,
             libc,
             entry: Some(image.entry).filter(|entry| *entry != 0 && (libc || interpreted)),
@@ -396,7 +424,12 @@ impl Linked {
         }
         // What is no path comes from the symbol table, and says no more than a name.
         if let Some(path) = f.file.as_deref().filter(|path| path.contains('/')) {
-            return match is_runtime_source(path) {
+            let starts = || f.names.iter().any(|name| START.contains(&name.as_str()));
+            let libc = self.libc || self.hosted && starts();
+            let of_libraries = || {
+                self.parts.is_some_and(|(_, libraries, end)| (libraries..end).contains(&f.address))
+            };
+            return match is_runtime_source(path, self.main.as_deref(), libc) || of_libraries() {
                 true => Owner::Runtime,
                 false => Owner::Program,
             };
@@ -479,6 +512,7 @@ mod tests {
     fn a_bare_name_decides_nothing() {
         let dynamic = Linked {
             of_file: None,
+            main: None,
             hosted: true,
             libc: false,
             entry: Some(4096),
@@ -538,6 +572,7 @@ mod tests {
     fn a_run_time_system_in_the_file_of_the_program_is_known() {
         let linked = Linked {
             of_file: None,
+            main: None,
             hosted: true,
             libc: true,
             entry: None,
@@ -565,8 +600,42 @@ mod tests {
             "/usr/include/c++/12/bits/stl_algo.h",
             "/rustc/9fc6b43126469e3858e2fe86cafb4f0fd5068869/library/core/src/fmt/mod.rs",
             "/build/glibc-6V9RKT/glibc-2.36/csu/../csu/libc-start.c",
+            "/src/musl-1.2.3/src/string/memcpy.c",
+            "./string/memcpy.c",
         ] {
             assert_eq!(linked.owner(&function("any", Some(file))), Owner::Runtime, "{file}");
+        }
+    }
+
+    #[test]
+    fn folders_with_names_of_libraries_are_the_programs() {
+        let dynamic = Linked {
+            of_file: None,
+            main: None,
+            hosted: true,
+            libc: false,
+            entry: None,
+            parts: None,
+            objects: BTreeSet::new(),
+        };
+        // No C library is in the file.
+        for file in ["/home/a/musl-demo/a.c", "/home/a/glibc-tests/x/a.c", "./string/a.c"] {
+            assert_eq!(dynamic.owner(&function("any", Some(file))), Owner::Program, "{file}");
+        }
+        let start = function("_start", Some("../sysdeps/x86_64/start.S"));
+        assert_eq!(dynamic.owner(&start), Owner::Runtime);
+        for (main, file, owner) in [
+            ("/home/a/musl-demo/main.c", "/home/a/musl-demo/src/a.c", Owner::Program),
+            ("/home/a/musl-demo/main.c", "/src/musl-1.2.3/src/string/memcpy.c", Owner::Runtime),
+            ("/home/a/libgcc/main.c", "/home/a/libgcc/sub/a.c", Owner::Program),
+            ("/home/a/libgcc/main.c", "/build/gcc/libgcc/unwind.c", Owner::Runtime),
+            ("./main.c", "./string/a.c", Owner::Program),
+            ("./main.c", "../sysdeps/x86_64/memcpy.S", Owner::Runtime),
+            ("/home/a/main.c", "./string/memcpy.c", Owner::Runtime),
+            ("/home/a/picolibc/main.c", "/home/a/picolibc/a.c", Owner::Program),
+        ] {
+            let linked = Linked { main: Some(main.to_owned()), libc: true, ..dynamic.clone() };
+            assert_eq!(linked.owner(&function("any", Some(file))), owner, "{main} {file}");
         }
     }
 }

@@ -44,6 +44,11 @@ pub(super) fn variables(
         if variable.type_name.is_some() {
             continue;
         }
+        // What has no bytes has none of what the symbol has there.
+        let shown = variable.name.rsplit("::").next().unwrap_or_default();
+        if described.size == 0 && !shown.is_empty() && shown != described.name {
+            continue;
+        }
         let mangled = variable.name.contains("::");
         let size = if variable.size > 0 { variable.size } else { described.size };
         let name =

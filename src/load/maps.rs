@@ -134,7 +134,7 @@ impl Maps {
                 image
             }
         };
-        match image.bias_of_mapping(map.address, map.offset) {
+        match image.bias_of_mapping(map.address, map.offset, map.executable) {
             Some(bias) => Ok(Loaded { image, bias }),
             None => Err(unreadable(map, format!("{path} is not the file that was mapped"))),
         }

@@ -42,7 +42,7 @@ pub use around::Around;
 pub use code::Code;
 pub use error::ReplayError;
 pub(crate) use error::slot;
-pub use places::{ByPage, Places, When, places};
+pub use places::{ByPage, Places, Variable, When, places};
 pub use resolve::Step;
 pub use usage::{Traffic, Volume};
 pub(crate) use window::column;

@@ -60,6 +60,13 @@ pub struct Variable {
     parts: Parts,
 }
 
+impl Variable {
+    /// It is of the same image.
+    pub fn is_with(&self, other: &Variable) -> bool {
+        self.image == other.image
+    }
+}
+
 /// Parts of a structure, by their beginnings.
 #[derive(Clone, Debug, Default)]
 struct Parts {

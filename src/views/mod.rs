@@ -60,6 +60,8 @@ pub enum ViewError {
     Io { path: String, error: std::io::Error },
     #[error("`{text}` is not a step, address, FILE:LINE or variable of this run: {hint}")]
     NoCriterion { text: String, hint: String },
+    #[error("`{text}` may be {all}: write FILE:LINE, FILE:VARIABLE or 0xADDRESS of one")]
+    SeveralCriteria { text: String, all: String },
     #[error(
         "this database has no {what}: its trace ({format}) tells of none; valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes or QEMU record them"
     )]

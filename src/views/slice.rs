@@ -8,11 +8,12 @@ use crate::graph::{
 use crate::id::{InstructionId, ProcessId};
 use crate::replay::control::ControlFlow;
 use crate::replay::slice::{Bounds, Criterion, Slice, SliceEdge, Source, backward, forward};
-use crate::replay::{Code, Places, When, places};
+use crate::replay::{Code, Places, Variable, When, places};
 use crate::text::{human_count, visible};
 use duckdb::types::Value;
 use duckdb::{Connection, params};
 use petgraph::graph::NodeIndex;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A slice with what it takes to show it.
@@ -36,6 +37,23 @@ fn ids(
 ) -> Result<BTreeSet<InstructionId>, ViewError> {
     let mut statement = connection.prepare(sql)?;
     Ok(statement.query_map(params, |r| r.get(0))?.collect::<Result<_, _>>()?)
+}
+
+/// Ids, each with a path.
+fn rows<T: duckdb::types::FromSql>(
+    connection: &Connection,
+    sql: &str,
+    params: &[&dyn duckdb::ToSql],
+) -> Result<Vec<(T, Option<String>)>, ViewError> {
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map(params, |r| Ok((r.get(0)?, r.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The criterion may be any of these.
+fn several(text: Cow<str>, all: impl Iterator<Item = String>) -> ViewError {
+    let all: Vec<String> = all.take(12).map(|one| visible(&one).into_owned()).collect();
+    ViewError::SeveralCriteria { text: text.into_owned(), all: all.join(", ") }
 }
 
 /// Which process, where there are several.
@@ -89,14 +107,38 @@ fn criterion(
     if let Some((file, line)) = text.rsplit_once(':')
         && let Ok(line) = line.parse::<i32>()
     {
-        let which = ids(connection, report!("slice_line"), &[&file, &line])?;
+        let found = rows::<InstructionId>(connection, report!("slice_line"), &[&file, &line])?;
+        let paths: BTreeSet<_> = found.iter().filter_map(|(_, path)| path.clone()).collect();
+        if paths.len() > 1 {
+            return Err(several(shown, paths.iter().map(|path| format!("{path}:{line}"))));
+        }
+        let which: BTreeSet<_> = found.into_iter().map(|(id, _)| id).collect();
         if which.is_empty() {
             let hint = "no instruction of that line ran".to_owned();
             return Err(ViewError::NoCriterion { text: shown.into_owned(), hint });
         }
         return Ok((Criterion::Instructions(which), format!("line {shown}")));
     }
-    match places.variables().iter().find(|v| v.name == text) {
+    let found = rows::<i32>(connection, report!("slice_variable"), &[&text])?;
+    let of_process = |id: i32| {
+        let variable = places.variables().iter().find(|v| v.id == id)?;
+        let there = given.is_none_or(|of| places.process_of(variable).is_none_or(|p| p == of));
+        there.then_some(variable)
+    };
+    let mut found: Vec<_> =
+        found.iter().filter_map(|(id, path)| Some((of_process(*id)?, path.as_deref()))).collect();
+    // A name that the program has is not a library's.
+    if let Some(&(first, _)) = found.first() {
+        found.retain(|(v, _)| v.is_with(first));
+    }
+    if found.len() > 1 {
+        let name = |&(v, path): &(&Variable, Option<&str>)| match path {
+            Some(path) => format!("{path}:{} at {:#x}", v.name, v.address),
+            None => format!("{:#x}", v.address),
+        };
+        return Err(several(shown, found.iter().map(name)));
+    }
+    match found.first().map(|&(variable, _)| variable) {
         Some(v) => {
             let process = given.or(places.process_of(v)).unwrap_or(ProcessId::FIRST);
             Ok((

@@ -1,8 +1,8 @@
 //! Parts of structures, as far as they are no structures themselves.
 
-use super::{MAX_DEPTH, MAX_SPELLING, Types};
+use super::{MAX_DEPTH, MAX_SPELLING, R, Types};
 use crate::image::Field;
-use gimli::{UnitOffset, constants as dw};
+use gimli::{AttributeValue, Operation, UnitOffset, constants as dw};
 
 /// Parts of a variable at most: one with more has none.
 const MOST: usize = 4096;
@@ -64,8 +64,15 @@ impl Types<'_> {
             }
             let (type_unit, type_offset) = self.refers(unit, die, dw::DW_AT_type)?;
             let first_bit = self.number(die, dw::DW_AT_data_bit_offset);
-            let at = self.number(die, dw::DW_AT_data_member_location);
-            let at = start.checked_add(at.or(first_bit.map(|bit| bit / 8)).unwrap_or(0))?;
+            let at = match die.attr_value(dw::DW_AT_data_member_location) {
+                None => first_bit.map_or(0, |bit| bit / 8),
+                // A virtual base lies where the object itself says.
+                Some(location) => match self.constant_offset(unit, location) {
+                    Some(at) => at,
+                    None => continue,
+                },
+            };
+            let at = start.checked_add(at)?;
             let name = self.text(unit, die, dw::DW_AT_name);
             let name = name.map_or_else(|| prefix.to_owned(), |name| format!("{prefix}{name}"));
             let mut size = self.size(type_unit, type_offset, MAX_DEPTH)?;
@@ -76,6 +83,17 @@ impl Types<'_> {
             self.part((type_unit, type_offset), part, depth, fields)?;
         }
         Some(())
+    }
+
+    /// How far a member lies behind the beginning: a number or, up to DWARF 3, what adds one. None where
+    /// that is computed.
+    fn constant_offset(&self, unit: usize, location: AttributeValue<R>) -> Option<u64> {
+        let AttributeValue::Exprloc(location) = location else { return location.udata_value() };
+        let mut operations = location.operations(self.units[unit].1.encoding());
+        match (operations.next().ok()?, operations.next().ok()?) {
+            (Some(Operation::PlusConstant { value }), None) => Some(value),
+            _ => None,
+        }
     }
 
     /// Adds a member: its parts if it is a structure, those of each element if it is an array of them.

@@ -292,7 +292,7 @@ fn the_vdso_is_an_image_of_bytes() {
     let memory = std::fs::File::open("/proc/self/mem").unwrap();
     std::os::unix::fs::FileExt::read_exact_at(&memory, &mut bytes, start).unwrap();
     let image = Image::parse(Path::new("[vdso]"), &bytes).unwrap();
-    assert_eq!(image.bias_of_mapping(start, 0), Some(start));
+    assert_eq!(image.bias_of_mapping(start, 0, true), Some(start));
     if image.isa == crate::event::Isa::X86_64 {
         let names = &of(&image, "__vdso_clock_gettime").names;
         assert_eq!(names, &["__vdso_clock_gettime", "clock_gettime"]);

@@ -297,7 +297,7 @@ impl Planner {
         let open = || Image::open(Path::new(path)).ok().filter(|image| image.isa == isa);
         let image = self.opened.entry(path.to_owned()).or_insert_with(|| open().map(Arc::new));
         let image = image.clone()?;
-        let bias = image.bias_of_mapping(map.address, map.offset)?;
+        let bias = image.bias_of_mapping(map.address, map.offset, map.executable)?;
         let loaded = Loaded { image, bias };
         let same = |of: &Loaded| Arc::ptr_eq(&of.image, &loaded.image) && of.bias == loaded.bias;
         let known = self.space.borrow().images().iter().position(same);

@@ -440,7 +440,7 @@ impl Events {
         let OpenCall { mut call, copies, forks, waits, .. } = open;
         self.unknown.vforks += u64::from(waits && !failed && result > 0);
         match call.name.as_deref() {
-            Some("io_uring_enter") => self.unknown.rings += 1,
+            Some("io_uring_enter" | "io_uring_setup") => self.unknown.rings += 1,
             Some("memfd_create") => self.makes_memory = true,
             // What `vfork` makes becomes another program, which has none of the memory.
             _ if forks && !waits && self.shares && !failed && result > 0 => {
