@@ -9,7 +9,7 @@ version=1.5.6-r.1
 tests="make xz-utils binutils bsdutils bzip2 coreutils python3 python3-venv default-jre-headless strace gdb libstb-dev qemu-user
     qemu-system-arm qemu-system-misc golang-go
     gcc-arm-linux-gnueabi g++-arm-linux-gnueabi libc6-dev-armel-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-    gcc-riscv64-linux-gnu libc6-dev-riscv64-cross gcc-i686-linux-gnu libc6-dev-i386-cross clang-19 llvm-19 libclang-rt-19-dev lld mold gnuplot-nox chromium"
+    gcc-riscv64-linux-gnu libc6-dev-riscv64-cross gcc-i686-linux-gnu libc6-dev-i386-cross clang-19 llvm-19 libclang-rt-19-dev lld mold gfortran gnuplot-nox chromium"
 
 # Tool, Debian's package, what needs it.
 list="gcc gcc compile

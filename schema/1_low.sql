@@ -15,6 +15,9 @@ CREATE TABLE function_name (function_id INTEGER NOT NULL, name VARCHAR NOT NULL)
 CREATE TABLE variable (
     variable_id INTEGER NOT NULL, name VARCHAR NOT NULL, type_name VARCHAR, image_id INTEGER, file_id INTEGER, line INTEGER,
     address UBIGINT NOT NULL, size UBIGINT NOT NULL);
+CREATE TABLE variable_dimension (
+    variable_id INTEGER NOT NULL, position INTEGER NOT NULL, first BIGINT NOT NULL, length UBIGINT NOT NULL, stride UBIGINT NOT NULL,
+    brackets VARCHAR NOT NULL);
 CREATE TABLE variable_field (
     variable_id INTEGER NOT NULL, name VARCHAR NOT NULL, start UBIGINT NOT NULL, size UBIGINT NOT NULL, stride UBIGINT);
 CREATE TABLE register (address UINTEGER NOT NULL, name VARCHAR NOT NULL, size UINTEGER NOT NULL, is_control BOOLEAN NOT NULL);
@@ -152,12 +155,19 @@ COMMENT ON COLUMN function_name.name IS 'Name in the symbol table';
 COMMENT ON TABLE variable IS 'Global and static variables';
 COMMENT ON COLUMN variable.variable_id IS 'Dense from 1';
 COMMENT ON COLUMN variable.name IS 'Name';
-COMMENT ON COLUMN variable.type_name IS 'C type, NULL if DWARF has none';
+COMMENT ON COLUMN variable.type_name IS 'Type as C declares it, NULL if DWARF has none';
 COMMENT ON COLUMN variable.image_id IS 'Its image';
 COMMENT ON COLUMN variable.file_id IS 'File that declares it';
 COMMENT ON COLUMN variable.line IS 'Line of the declaration';
 COMMENT ON COLUMN variable.address IS 'Run-time address';
 COMMENT ON COLUMN variable.size IS 'Bytes';
+COMMENT ON TABLE variable_dimension IS 'Dimensions of variables that are arrays, by DWARF';
+COMMENT ON COLUMN variable_dimension.variable_id IS 'The variable';
+COMMENT ON COLUMN variable_dimension.position IS 'Of the index, as it is written: from 1';
+COMMENT ON COLUMN variable_dimension.first IS 'The least index';
+COMMENT ON COLUMN variable_dimension.length IS 'How many there are; 0: not said';
+COMMENT ON COLUMN variable_dimension.stride IS 'Bytes from one to the next';
+COMMENT ON COLUMN variable_dimension.brackets IS 'How the language writes indices: [] each by itself, () all together';
 COMMENT ON TABLE variable_field IS 'Fields of variables that are structures, or arrays of structures, by DWARF; a field in an inner array is a row for each element';
 COMMENT ON COLUMN variable_field.variable_id IS 'The variable';
 COMMENT ON COLUMN variable_field.name IS 'position.x, of an array [].position.x; what shares bytes (unions, bit fields) with | between';

@@ -1,23 +1,25 @@
 -- Every communication that was found, one row each, in the order of the reads.
--- reads: instruction, source_file, variable, register, function_symbol, allocation, function_call, thread, process
+-- reads: instruction, source_file, variable, variable_dimension, register, function_symbol, allocation, function_call, thread, process
 -- needs: TEMP TABLE found (as flows_window.sql gives), found_place (of those in memory: read_seq, address, via, variable_id)
 -- duckdb-only: ASOF joins and list functions
 -- writer_function, reader_function, write_seq, write_instruction, write_line, read_seq, read_instruction, read_line, via, place (variable
 -- with element and offset, or register, of what was allocated where and by whom, else address), address, bytes
-WITH RECURSIVE named AS (
-    SELECT f.*, p.via, v.name, f.address - v.address AS offset_bytes, v.size,
-           regexp_extract_all(coalesce(v.type_name, ''), '\[(\d+)\]', 1)::BIGINT[] AS dimensions
+WITH RECURSIVE shape AS (
+    SELECT variable_id, list(d ORDER BY position) AS dimensions, min(stride) AS element_size, any_value(brackets) AS brackets
+    FROM variable_dimension d GROUP BY ALL),
+named AS (
+    SELECT f.*, p.via, v.name, f.address - v.address AS offset_bytes, s.brackets, coalesce(s.element_size, v.size) AS element_size,
+           list_transform(s.dimensions, d -> d.first + (CASE WHEN d.length > 0 THEN (offset_bytes // d.stride) % d.length
+                                                             ELSE offset_bytes // d.stride END)::BIGINT) AS indices
     FROM found f
     LEFT JOIN found_place p ON p.read_seq = f.read_seq AND p.address = CASE WHEN NOT f.is_register THEN f.address END
-    LEFT JOIN variable v ON v.variable_id = p.variable_id),
-element AS (
-    SELECT *, greatest(size // coalesce(list_product(dimensions), 1)::UBIGINT, 1) AS element_size FROM named),
+    LEFT JOIN variable v ON v.variable_id = p.variable_id
+    LEFT JOIN shape s ON s.variable_id = p.variable_id),
 placed AS (
-    SELECT *, offset_bytes // element_size AS flat,
-           name || array_to_string(list_transform(range(1, len(dimensions) + 1),
-               k -> '[' || ((offset_bytes // element_size) // coalesce(list_product(dimensions[k + 1:]), 1)::UBIGINT)::BIGINT % dimensions[k] || ']'), '')
+    SELECT *, name || CASE brackets WHEN '[]' THEN '[' || array_to_string(indices, '][') || ']'
+                                    WHEN '()' THEN '(' || array_to_string(indices, ',') || ')' ELSE '' END
            || CASE WHEN offset_bytes % element_size > 0 THEN '+' || (offset_bytes % element_size) ELSE '' END AS variable
-    FROM element),
+    FROM named),
 -- The steps of a process follow those of the one before.
 span AS (
     SELECT p.process_id, p.name, CASE WHEN count(*) OVER () = 1 THEN 9223372036854775807 ELSE sum(t.steps) OVER (ORDER BY process_id) END AS last

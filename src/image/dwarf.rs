@@ -1,9 +1,10 @@
-//! DWARF: lines (addr2line) and variables (gimli). Split DWARF and type units are not followed.
+//! DWARF: lines (addr2line) and variables (gimli). Split DWARF (`.dwo`), type units and what `dwz -m` puts into a file of its own
+//! are not followed.
 
 mod fields;
 
 use super::elf::ElfFile;
-use super::{Field, Inlined, Variable, room};
+use super::{Brackets, Dimension, Field, Inlined, Variable, room};
 use gimli::{
     AttributeValue, DebugInfoOffset, DwAt, DwLang, DwTag, EndianArcSlice, Reader, RunTimeEndian,
     SectionId, Unit, UnitOffset, constants as dw,
@@ -129,8 +130,8 @@ impl Debug {
             parts: Cell::new(MAX_PARTS),
         };
         let mut variables = Vec::new();
+        let mut files = HashMap::new();
         for index in 0..units.len() {
-            let mut files = HashMap::new();
             // A damaged unit gives what stands before the damage.
             let _ = unit_variables(&mut types, index, &mut files, &mut variables);
         }
@@ -248,7 +249,8 @@ fn read(mut from: impl Read, size: usize) -> Option<Arc<[u8]>> {
 struct Entry {
     name: Option<String>,
     type_of: Option<(usize, UnitOffset)>,
-    file: Option<u64>,
+    /// By its number in a unit.
+    file: Option<(usize, u64)>,
     line: Option<u32>,
     address: Option<u64>,
 }
@@ -256,7 +258,7 @@ struct Entry {
 fn unit_variables(
     types: &mut Types,
     index: usize,
-    files: &mut HashMap<u64, Option<String>>,
+    files: &mut HashMap<(usize, u64), Option<String>>,
     variables: &mut Vec<Variable>,
 ) -> Result<(), gimli::Error> {
     let unit = &types.units[index].1;
@@ -277,8 +279,9 @@ fn unit_variables(
         let (Some(address), Some(name)) = (entry.address, entry.name) else { continue };
         let shape =
             entry.type_of.map(|(unit, offset)| types.shape(unit, offset)).unwrap_or_default();
-        let file = entry.file.and_then(|number| {
-            files.entry(number).or_insert_with(|| file_name(types.dwarf, unit, number)).clone()
+        let file = entry.file.and_then(|(unit, number)| {
+            let read = || file_name(types.dwarf, &types.units[unit].1, number);
+            files.entry((unit, number)).or_insert_with(read).clone()
         });
         variables.push(Variable {
             name,
@@ -288,7 +291,7 @@ fn unit_variables(
             file,
             line: entry.line,
             dimensions: shape.dimensions,
-            element_size: shape.element_size,
+            brackets: shape.brackets,
             fields: types.paid(shape.fields),
         });
     }
@@ -319,8 +322,8 @@ fn file_name(dwarf: &gimli::Dwarf<R>, unit: &Unit<R>, number: u64) -> Option<Str
 struct Shape {
     name: Option<String>,
     size: Option<u64>,
-    dimensions: Vec<u64>,
-    element_size: u64,
+    dimensions: Vec<Dimension>,
+    brackets: Brackets,
     fields: Vec<Field>,
 }
 
@@ -412,17 +415,15 @@ impl<'a> Types<'a> {
                 .and_then(|n| n.try_into().ok())
                 .filter(|&n| n > 0);
             entry.file = match die.attr_value(dw::DW_AT_decl_file) {
-                Some(AttributeValue::FileIndex(number)) => Some(number),
+                Some(AttributeValue::FileIndex(number)) => Some((unit, number)),
                 _ => None,
             }
             .or(entry.file);
         }
         if depth < 4 {
             for attribute in [dw::DW_AT_specification, dw::DW_AT_abstract_origin] {
-                // File numbers are those of a unit, so a declaration elsewhere is left alone.
-                if let Some((home, offset)) =
-                    self.refers(unit, &die, attribute).filter(|r| r.0 == unit)
-                {
+                // With link-time optimization the unit that the source was is another one.
+                if let Some((home, offset)) = self.refers(unit, &die, attribute) {
                     let inner = entry.type_of;
                     let _ = self.describe(home, offset, entry, depth + 1);
                     // The definition's type is complete where the declaration's need not be.
@@ -438,14 +439,15 @@ impl<'a> Types<'a> {
             return known.clone();
         }
         let mut fuel = 256;
-        let (dimensions, element_size) = self.array(unit, offset).unwrap_or_default();
+        let dimensions = self.dimensions(unit, offset).unwrap_or_default();
+        let brackets = if self.is_fortran(unit) { Brackets::Round } else { Brackets::Square };
         let shape = Shape {
             name: self
                 .spell(Some((unit, offset)), String::new(), MAX_DEPTH, &mut fuel)
                 .filter(|n| n.len() <= MAX_SPELLING),
             size: self.size(unit, offset, MAX_DEPTH),
             dimensions,
-            element_size,
+            brackets,
             fields: self.fields(unit, offset),
         };
         self.known.insert((unit, offset), shape.clone());
@@ -464,37 +466,68 @@ impl<'a> Types<'a> {
         None
     }
 
-    /// Lengths of the dimensions of an array type (0: not said) and where its element type is.
-    fn subranges(&self, unit: usize, offset: UnitOffset) -> Option<Vec<u64>> {
+    /// First index and length of the dimensions of an array type (0: not said).
+    fn subranges(&self, unit: usize, offset: UnitOffset) -> Option<Vec<(i64, u64)>> {
         let home = &self.units[unit].1;
         let mut tree = home.header.entries_tree(&home.abbreviations, Some(offset)).ok()?;
         let mut children = tree.root().ok()?.children();
-        let mut lengths = Vec::new();
+        let mut ranges = Vec::new();
+        let least = self.language(unit).and_then(DwLang::default_lower_bound).unwrap_or(0) as i64;
         while let Some(child) = children.next().ok()? {
             self.burn()?;
             let die = child.entry();
-            if die.tag() != dw::DW_TAG_subrange_type || lengths.len() >= 16 {
+            if die.tag() != dw::DW_TAG_subrange_type || ranges.len() >= 16 {
                 continue;
             }
-            let lower = self.number(die, dw::DW_AT_lower_bound).unwrap_or(0);
-            let upper = |n: u64| n.checked_add(1).and_then(|n| n.checked_sub(lower));
-            let bound = self.number(die, dw::DW_AT_upper_bound).and_then(upper);
-            lengths.push(self.number(die, dw::DW_AT_count).or(bound).unwrap_or(0));
+            let bound = |attribute| {
+                let value = die.attr_value(attribute)?;
+                let small = value.udata_value().and_then(|n| i64::try_from(n).ok());
+                small.or_else(|| value.sdata_value())
+            };
+            let first = bound(dw::DW_AT_lower_bound).unwrap_or(least);
+            let last = die.attr_value(dw::DW_AT_upper_bound).and_then(|value| {
+                let wide = value.udata_value().map(i128::from);
+                wide.or_else(|| value.sdata_value().map(i128::from))
+            });
+            let between = last.and_then(|last| u64::try_from(last + 1 - i128::from(first)).ok());
+            let count = self.number(die, dw::DW_AT_count).or(between);
+            ranges.push((first, count.unwrap_or(0)));
         }
-        Some(lengths)
+        Some(ranges)
     }
 
-    /// Dimensions, over arrays of arrays too, and the size of an innermost element.
-    fn array(&self, unit: usize, offset: UnitOffset) -> Option<(Vec<u64>, u64)> {
+    /// Dimensions, over arrays of arrays too.
+    fn dimensions(&self, unit: usize, offset: UnitOffset) -> Option<Vec<Dimension>> {
         let (mut unit, mut offset, mut die) = self.plain(unit, offset)?;
-        let mut dimensions = Vec::new();
-        while die.tag() == dw::DW_TAG_array_type && dimensions.len() < 16 {
-            dimensions.extend(self.subranges(unit, offset)?);
+        let mut arrays = Vec::new();
+        while die.tag() == dw::DW_TAG_array_type && arrays.len() < 16 {
+            arrays.push((self.subranges(unit, offset)?, self.is_column_major(unit, &die)));
             let (element_unit, element) = self.refers(unit, &die, dw::DW_AT_type)?;
             (unit, offset, die) = self.plain(element_unit, element)?;
         }
-        let size = self.size(unit, offset, MAX_DEPTH)?;
-        (!dimensions.is_empty() && size > 0).then_some((dimensions, size))
+        let mut stride = self.size(unit, offset, MAX_DEPTH).filter(|&size| size > 0)?;
+        // The innermost first.
+        let mut all: Vec<Dimension> = Vec::new();
+        for (ranges, column_major) in arrays.iter().rev() {
+            let mut own = vec![Dimension::default(); ranges.len()];
+            for k in 0..ranges.len() {
+                let k = if *column_major { k } else { ranges.len() - 1 - k };
+                let (first, length) = ranges[k];
+                own[k] = Dimension { first, length, stride };
+                stride = stride.checked_mul(length.max(1))?;
+            }
+            own.append(&mut all);
+            all = own;
+        }
+        all.truncate(16);
+        Some(all)
+    }
+
+    fn is_column_major(&self, unit: usize, array: &Die) -> bool {
+        match array.attr_value(dw::DW_AT_ordering) {
+            Some(AttributeValue::Ordering(order)) => order == dw::DW_ORD_col_major,
+            _ => self.is_fortran(unit),
+        }
     }
 
     fn size(&self, unit: usize, offset: UnitOffset, depth: u32) -> Option<u64> {
@@ -508,7 +541,7 @@ impl<'a> Types<'a> {
                 let size = self.size(element_unit, element, depth.checked_sub(1)?)?;
                 self.subranges(unit, offset)?
                     .iter()
-                    .try_fold(size, |product, &n| product.checked_mul(n))
+                    .try_fold(size, |product, &(_, n)| product.checked_mul(n))
             }
             dw::DW_TAG_pointer_type
             | dw::DW_TAG_reference_type
@@ -519,11 +552,28 @@ impl<'a> Types<'a> {
         }
     }
 
-    fn is_c(&self, unit: usize) -> bool {
+    fn language(&self, unit: usize) -> Option<DwLang> {
         let home = &self.units[unit].1;
-        let language = self
-            .die(unit, home.header.root_offset())
-            .and_then(|die| die.attr_value(dw::DW_AT_language));
+        let die = self.die(unit, home.header.root_offset())?;
+        match die.attr_value(dw::DW_AT_language)? {
+            AttributeValue::Language(language) => Some(language),
+            _ => None,
+        }
+    }
+
+    fn is_fortran(&self, unit: usize) -> bool {
+        const FORTRAN: [DwLang; 6] = [
+            dw::DW_LANG_Fortran77,
+            dw::DW_LANG_Fortran90,
+            dw::DW_LANG_Fortran95,
+            dw::DW_LANG_Fortran03,
+            dw::DW_LANG_Fortran08,
+            dw::DW_LANG_Fortran18,
+        ];
+        self.language(unit).is_some_and(|language| FORTRAN.contains(&language))
+    }
+
+    fn is_c(&self, unit: usize) -> bool {
         const C: [DwLang; 6] = [
             dw::DW_LANG_C,
             dw::DW_LANG_C89,
@@ -532,7 +582,7 @@ impl<'a> Types<'a> {
             dw::DW_LANG_C17,
             dw::DW_LANG_ObjC,
         ];
-        matches!(language, Some(AttributeValue::Language(language)) if C.contains(&language))
+        self.language(unit).is_some_and(|language| C.contains(&language))
     }
 
     /// The type as C declares something of it, with `inner` in the place of the name: `char *[3]`,
@@ -575,10 +625,8 @@ impl<'a> Types<'a> {
         let base = match die.tag() {
             tag if is_qualifier(tag) => return self.spell_qualified(tag, next, inner, depth, fuel),
             dw::DW_TAG_array_type => {
-                let lengths = self.subranges(unit, offset)?.into_iter();
-                let lengths =
-                    lengths.map(|n| if n == 0 { "[]".to_owned() } else { format!("[{n}]") });
-                return self.spell(next, inner + &lengths.collect::<String>(), depth, fuel);
+                let ranges = self.spelled_ranges(unit, offset)?;
+                return self.spell(next, inner + &ranges, depth, fuel);
             }
             dw::DW_TAG_subroutine_type => {
                 let mut parameters = self.spell_parameters(unit, offset, depth, fuel)?;
@@ -595,6 +643,28 @@ impl<'a> Types<'a> {
             _ => named()?,
         };
         Some(join(base, &inner))
+    }
+
+    /// `[2][3]`, `[5..10]`, of Fortran `(2,3)`, `(-2:2,2)`; without a length nothing, `*` in Fortran.
+    fn spelled_ranges(&self, unit: usize, offset: UnitOffset) -> Option<String> {
+        let ranges = self.subranges(unit, offset)?;
+        let least = self.language(unit).and_then(DwLang::default_lower_bound).unwrap_or(0) as i64;
+        let fortran = self.is_fortran(unit);
+        let spelled = ranges.iter().map(|&(first, length)| {
+            let last = i128::from(first) + i128::from(length) - 1;
+            match (length, fortran) {
+                (0, true) => "*".to_owned(),
+                (0, false) => String::new(),
+                (n, _) if first == least => n.to_string(),
+                (_, true) => format!("{first}:{last}"),
+                (_, false) => format!("{first}..{last}"),
+            }
+        });
+        let spelled: Vec<String> = spelled.collect();
+        Some(match fortran {
+            true => format!("({})", spelled.join(",")),
+            false => spelled.iter().map(|one| format!("[{one}]")).collect(),
+        })
     }
 
     fn tag(&self, at: Option<(usize, UnitOffset)>) -> Option<DwTag> {

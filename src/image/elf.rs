@@ -503,3 +503,24 @@ pub(super) fn slice(data: &[u8], offset: u64, size: u64) -> &[u8] {
 pub(super) fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::unversioned;
+
+    #[test]
+    fn versions_are_no_part_of_a_name() {
+        for (name, bare, superseded) in [
+            ("memcpy@@GLIBC_2.14", "memcpy", false),
+            ("memcpy@GLIBC_2.2.5", "memcpy", true),
+            ("foo@V1", "foo", true),
+            ("*Foo@Bar#baz<Int32>:Int32", "*Foo@Bar#baz<Int32>:Int32", false),
+            ("*Foo@Bar#baz:Int32@@V2", "*Foo@Bar#baz:Int32", false),
+            ("@x", "@x", false),
+            ("x@", "x@", false),
+            ("plain", "plain", false),
+        ] {
+            assert_eq!(unversioned(name.as_bytes()), (bare.as_bytes(), superseded), "{name}");
+        }
+    }
+}

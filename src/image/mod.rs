@@ -84,13 +84,42 @@ pub struct Variable {
     pub size: u64,
     pub file: Option<String>,
     pub line: Option<u32>,
-    /// If it is an array: how many elements in each dimension, outermost first, and the bytes of an
-    /// innermost one.
-    pub dimensions: Vec<u64>,
-    pub element_size: u64,
+    /// If it is an array: its dimensions, in the order in which indices are written.
+    pub dimensions: Vec<Dimension>,
+    pub brackets: Brackets,
     /// If it is a structure, or an array of them: its parts, of an array those of an innermost
     /// element, by their beginnings.
     pub fields: Vec<Field>,
+}
+
+/// A dimension of an array.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dimension {
+    /// The least index.
+    pub first: i64,
+    /// How many there are; 0: not said.
+    pub length: u64,
+    /// Bytes from one to the next.
+    pub stride: u64,
+}
+
+/// How a language writes indices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Brackets {
+    /// `a[1][2]`
+    #[default]
+    Square,
+    /// `a(1,2)`
+    Round,
+}
+
+impl Brackets {
+    pub fn text(self) -> &'static str {
+        match self {
+            Brackets::Square => "[]",
+            Brackets::Round => "()",
+        }
+    }
 }
 
 /// A part of a structure that is none itself.

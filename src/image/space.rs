@@ -1,7 +1,7 @@
 //! What was loaded where: look-ups by run-time address.
 
 use super::ranges::{self, Range};
-use super::{Function, Image, Inlined, Owner, Section, Variable};
+use super::{Brackets, Dimension, Function, Image, Inlined, Owner, Section, Variable};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
@@ -345,24 +345,32 @@ impl AddressSpace {
 }
 
 impl Variable {
-    /// Name of the part of the variable at an offset: `quant[64]`, `matrix[1][2]`, `head+8`,
-    /// `head`.
+    /// Bytes of an innermost element, if it is an array.
+    pub fn element_size(&self) -> Option<u64> {
+        self.dimensions.iter().map(|d| d.stride).min()
+    }
+
+    /// Name of the part of the variable at an offset: `quant[64]`, `matrix[1][2]`, `table(2,1)`,
+    /// `head+8`, `head`.
     pub fn part(&self, offset: u64) -> String {
-        let mut name = self.name.clone();
-        let mut rest = offset;
-        if self.element_size > 0 && !self.dimensions.is_empty() {
-            let mut stride = self.element_size;
-            let mut strides = Vec::with_capacity(self.dimensions.len());
-            for &length in self.dimensions.iter().rev() {
-                strides.push(stride);
-                stride = stride.saturating_mul(length.max(1));
-            }
-            for stride in strides.into_iter().rev() {
-                name += &format!("[{}]", rest / stride);
-                rest %= stride;
-            }
+        let mut order: Vec<usize> = (0..self.dimensions.len()).collect();
+        // Outwards the last ones of Fortran.
+        order.sort_by_key(|&k| std::cmp::Reverse(self.dimensions[k].stride));
+        let (mut rest, mut indices) = (offset, vec![0; order.len()]);
+        for k in order {
+            let Dimension { first, stride, .. } = self.dimensions[k];
+            let stride = stride.max(1);
+            indices[k] = i128::from(first) + i128::from(rest / stride);
+            rest %= stride;
         }
-        if rest > 0 { format!("{name}+{rest}") } else { name }
+        let indices: Vec<String> = indices.iter().map(i128::to_string).collect();
+        let indices = match self.brackets {
+            _ if indices.is_empty() => String::new(),
+            Brackets::Square => indices.iter().map(|index| format!("[{index}]")).collect(),
+            Brackets::Round => format!("({})", indices.join(",")),
+        };
+        let more = if rest > 0 { format!("+{rest}") } else { String::new() };
+        format!("{}{indices}{more}", self.name)
     }
 }
 

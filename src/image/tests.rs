@@ -486,6 +486,127 @@ fn variables_are_those_of_gdb() {
     }
 }
 
+/// A program of one source; None where the compiler is missing.
+fn variables(name: &str, compiler: &str, flags: &[&str], source: &str) -> Option<Vec<Variable>> {
+    let folder = Folder::new(name);
+    let (file, text) = source.split_once('\n').unwrap();
+    std::fs::write(folder.0.join(file), text).unwrap();
+    let mut command = Command::new(compiler);
+    command.args(flags).args(["-o", "program", file]).current_dir(&folder.0);
+    run(&mut command)?;
+    Some(Image::open(&folder.0.join("program")).unwrap().variables)
+}
+
+fn named<'a>(all: &'a [Variable], name: &str) -> &'a Variable {
+    let has = |v: &&Variable| v.name == name || v.name.ends_with(&format!("_{name}"));
+    all.iter().find(has).unwrap_or_else(|| panic!("{name}: {all:?}"))
+}
+
+/// Elements by the indices that the source has, at the places that gdb has (`p &a(2,1)`).
+#[test]
+fn arrays_of_fortran_are_those_of_gdb() {
+    const SOURCE: &str = "shapes.f90
+module shapes
+  implicit none
+  real(8) :: a(2,3) = 0, b(0:3), c(-2:2,2) = 0
+  complex :: z(2)
+  type inner
+    integer :: k(2,2)
+    real :: w
+  end type
+  type outer
+    type(inner) :: in(3)
+    integer :: n
+  end type
+  type(outer) :: o(2)
+end module
+program p
+  use shapes
+  a(2,1) = 1; b(0) = 1; c(-1,2) = 1; z(2) = 1; o(2)%n = 1
+  print *, a(2,1) + b(0) + c(-1,2) + real(z(2)) + o(2)%n
+end program
+";
+    let Some(all) = variables("fortran", "gfortran", &["-g", "-O0"], SOURCE) else { return };
+    for (name, kind, offset, part) in [
+        ("a", "real(kind=8) (2,3)", 8, "(2,1)"),
+        ("a", "real(kind=8) (2,3)", 16, "(1,2)"),
+        ("b", "real(kind=8) (0:3)", 24, "(3)"),
+        ("c", "real(kind=8) (-2:2,2)", 48, "(-1,2)"),
+        ("z", "complex(kind=4) (2)", 12, "(2)+4"),
+        ("o", "outer (2)", 64 + 60, "(2)+60"),
+    ] {
+        let variable = named(&all, name);
+        assert_eq!(variable.type_name.as_deref(), Some(kind));
+        assert!(
+            variable.part(offset).ends_with(&format!("{name}{part}")),
+            "{}",
+            variable.part(offset)
+        );
+    }
+    let fields = &named(&all, "o").fields;
+    let names: Vec<(&str, u64)> = fields.iter().map(|f| (&*f.name, f.start)).collect();
+    let inner = |at| [("[].in[].k", at), ("[].in[].w", at + 16)];
+    assert_eq!(names, [&inner(0)[..], &inner(20), &inner(40), &[("[].n", 60)]].concat());
+}
+
+/// Where members lie may be said by an expression, and be known to the object alone.
+#[test]
+fn members_lie_where_gdb_has_them() {
+    const C: &str = "d.c
+struct pt { int x, y, z; } p;
+int main(int n, char **v) { p.y = n; return p.y; }
+";
+    if let Some(all) = variables("dwarf-2", "gcc", &["-gdwarf-2", "-gstrict-dwarf", "-O0"], C) {
+        let names: Vec<_> = named(&all, "p").fields.iter().map(|f| (&*f.name, f.start)).collect();
+        assert_eq!(names, [("x", 0), ("y", 4), ("z", 8)]);
+    }
+    const VIRTUAL: &str = "v.cc
+struct base { int b1, b2; };
+struct left : virtual base { int l; };
+left object;
+int main(int n, char **) { object.l = n; object.b2 = n; return object.l; }
+";
+    if let Some(all) = variables("virtual", "g++", &["-g", "-O0"], VIRTUAL) {
+        let fields = &named(&all, "object").fields;
+        assert!(fields.iter().any(|f| f.name == "l" && f.start == 8), "{fields:?}");
+        assert!(
+            fields.iter().all(|f| !f.name.contains("b1") && !f.name.contains("b2")),
+            "{fields:?}"
+        );
+    }
+}
+
+/// A variable without bytes has none of the one that has its address, and link-time optimization leaves types as they are.
+#[test]
+fn variables_keep_their_names_and_types() {
+    const EMPTY: &str = "e.cc
+struct lock {} total_lock;
+int total, other = 3;
+int main(int n, char **) { total = n; return total + other; }
+";
+    for compiler in ["g++", "clang++-19"] {
+        let Some(all) = variables(&format!("empty-{compiler}"), compiler, &["-g", "-O0"], EMPTY)
+        else {
+            continue;
+        };
+        assert_eq!(
+            (named(&all, "total").type_name.as_deref(), named(&all, "total").size),
+            (Some("int"), 4)
+        );
+    }
+    let flags = ["-O1", "-g", "-flto", "-ffat-lto-objects"];
+    const OPTIMIZED: &str = "l.c
+struct pt { int x, y; } table[4];
+int main(int n, char **v) { static int calls; calls += n; table[n & 3].y = calls; return table[calls & 3].y; }
+";
+    if let Some(all) = variables("lto", "gcc", &flags, OPTIMIZED) {
+        assert_eq!(named(&all, "table").type_name.as_deref(), Some("struct pt[4]"));
+        assert_eq!(named(&all, "table").part(28), "table[3]+4");
+        assert_eq!(named(&all, "table").fields.len(), 2);
+        assert!(named(&all, "calls").file.as_ref().is_some_and(|file| file.ends_with("l.c")));
+    }
+}
+
 /// valgrind places the program itself, and main prints where it is.
 #[test]
 fn bias_is_found_in_a_real_trace() {

@@ -56,12 +56,10 @@ pub(super) fn variables(
         let file = described.file.clone().or_else(|| variable.file.take());
         *variable = Variable { name, size, file, ..described };
         // `extern int table[];` says nothing of the length, the symbol does.
-        if let [first @ 0, rest @ ..] = &mut variable.dimensions[..] {
-            let inner = rest
-                .iter()
-                .try_fold(variable.element_size, |product, &n| product.checked_mul(n))
-                .unwrap_or(0);
-            *first = variable.size.checked_div(inner).unwrap_or(0);
+        if let Some(outermost) = variable.dimensions.iter_mut().max_by_key(|d| d.stride)
+            && outermost.length == 0
+        {
+            outermost.length = variable.size.checked_div(outermost.stride).unwrap_or(0);
         }
     }
     found

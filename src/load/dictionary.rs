@@ -10,7 +10,7 @@ use crate::image::{AddressSpace, Loaded};
 use crate::store::table::{Table, fill};
 use crate::store::tables::{
     Diagnostic, Image, Images, Input as InputRow, Meta, Section, SourceFile, Variable,
-    VariableField, VariableFields, Variables,
+    VariableDimension, VariableDimensions, VariableField, VariableFields, Variables,
 };
 use crate::store::{SCHEMA_VERSION, StoreError};
 use crate::trace::input::Input;
@@ -280,6 +280,7 @@ pub fn images(
 ) -> Result<(), StoreError> {
     let mut images = Table::<Images>::new(connection);
     let mut variables = Table::<Variables>::new(connection);
+    let mut dimensions = Table::<VariableDimensions>::new(connection);
     let mut fields = Table::<VariableFields>::new(connection);
     let mut variable_ids = 1..;
     for (i, Loaded { image: elf, bias }) in space.images().iter().enumerate() {
@@ -305,7 +306,17 @@ pub fn images(
                 address: v.address.wrapping_add(*bias),
                 size: v.size,
             })?;
-            let stride = (!v.dimensions.is_empty()).then_some(v.element_size);
+            for (dimension, position) in v.dimensions.iter().zip(1..) {
+                dimensions.push(VariableDimension {
+                    variable_id,
+                    position,
+                    first: dimension.first,
+                    length: dimension.length,
+                    stride: dimension.stride,
+                    brackets: v.brackets.text(),
+                })?;
+            }
+            let stride = v.element_size();
             for field in &v.fields {
                 fields.push(VariableField {
                     variable_id,
@@ -319,6 +330,7 @@ pub fn images(
     }
     images.finish()?;
     variables.finish()?;
+    dimensions.finish()?;
     fields.finish()?;
     // An image that is mapped again has its sections once.
     let mut seen = FxHashSet::default();

@@ -21,7 +21,7 @@ pub mod tables;
 pub mod writer;
 
 /// Version of the tables; a database with another one is refused.
-pub const SCHEMA_VERSION: u32 = 18;
+pub const SCHEMA_VERSION: u32 = 19;
 
 /// Makes what `queries/report/instance_data.sql` reads of call instances, for those of TEMP TABLE
 /// `near`: in statements of their own, because joins that run at once share the memory.

@@ -1,6 +1,6 @@
 //! An address is one thing in one process at one time, and another one in another process or later.
 
-use crate::common::{Scratch, have, ok, repository, rows, said, skipped, utf8};
+use crate::common::{Scratch, have, ok, printed, repository, rows, said, skipped, utf8};
 use crate::record::record;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -177,4 +177,28 @@ fn memory_is_that_of_its_time() {
     let crossing =
         columns(&["cut", utf8(&db), "fill", "--show", "flows"], &["function", "via", "bytes"]);
     assert!(crossing.contains(&["sum", "heap", "64"].map(str::to_owned).into()), "{crossing:?}");
+}
+
+/// Bytes that a file, the kernel or a device has given anew are not of who wrote there before, and what the kernel does not
+/// write is. The program counts what it reads.
+#[test]
+fn memory_that_was_taken_away_has_no_writer() {
+    let scratch = Scratch::new("whose-gone");
+    let Some(gone) = compiled(&scratch, &program("gone"), "gone", &["-pthread"]) else { return };
+    let sums = "SELECT w.reader[6:], sum(bytes) FILTER (writer LIKE 'fill_%' OR writer = '<process_vm_writev>' OR writer LIKE '<write: %')
+                FROM function_dataflow w WHERE reader LIKE 'take_%' AND via <> 'register' GROUP BY ALL ORDER BY 1";
+    for (i, more) in [&[][..], &["--no-steps"], &["--summed"]].into_iter().enumerate() {
+        let (db, files) = (scratch.path("p.duckdb"), scratch.path(&format!("files{i}")));
+        std::fs::create_dir(&files).expect("a folder");
+        let options = [&["--force", "-q", "-o", utf8(&db)], more].concat();
+        let output = record(&options, &[utf8(&gone), utf8(&files)]);
+        assert!(output.status.success(), "{}", said(&output));
+        let mut counted: Vec<String> = printed(&output)
+            .lines()
+            .map(|line| line.replace(' ', ",").replace(",0", ","))
+            .collect();
+        counted.sort();
+        assert!(counted.len() >= 9 && counted.contains(&"kept,100".to_owned()), "{counted:?}");
+        assert_eq!(rows(&db, sums), counted, "{more:?}");
+    }
 }

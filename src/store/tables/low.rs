@@ -73,6 +73,15 @@ tables! {
         size: u64 => UBIGINT,
     }
 
+    VariableDimension<'a>, VariableDimensions = "variable_dimension" {
+        variable_id: u32 => INTEGER,
+        position: u32 => INTEGER,
+        first: i64 => BIGINT,
+        length: u64 => UBIGINT,
+        stride: u64 => UBIGINT,
+        brackets: &'a str => VARCHAR,
+    }
+
     VariableField<'a>, VariableFields = "variable_field" {
         variable_id: u32 => INTEGER,
         name: &'a str => VARCHAR,
