@@ -9,6 +9,7 @@ use crate::load::live::Database;
 use crate::load::{self, BuildError, Detail, ElfInput, Progressed, WaitForSums};
 use crate::record::recorder::Recorder;
 use crate::record::{self, Finished, Kept, Part, Plan, Processes, Recording, Sums};
+use crate::trace::TraceError;
 use crate::trace::input::Input;
 use anyhow::Context;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
@@ -202,7 +203,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let sums: Option<WaitForSums> = if args.summed { Some(&mut wait) } else { None };
     let name = input.name().to_owned();
     let mut built = load::load_recorded(&options, vec![input], &mut progress, sums);
-    let Finished { status, said, sums, mut left } = recording.finish(quiet, built.is_ok())?;
+    // What has no steps makes no database later either.
+    let nothing = matches!(&built, Err(BuildError::Trace(TraceError::WithoutSteps { .. })));
+    let Finished { status, said, sums, mut left } =
+        recording.finish(quiet, built.is_ok() || nothing)?;
     said.iter().for_each(|line| say!("{line}"));
     if let (Err(BuildError::RecorderSums(why)), Some(kept)) =
         (&built, args.keep.as_ref().or(left.as_ref()))

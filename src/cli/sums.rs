@@ -70,6 +70,9 @@ pub fn only(recorder: &Recorder, plan: &Plan, only: Only) -> anyhow::Result<Exit
     said.iter().for_each(|line| say!("{line}"));
     let sums = sums.context("the recorder takes no sums")?.context("what the recorder adds up")?;
     let sums = sums.sums;
+    // As a shell and valgrind say that there is no such program.
+    let not_run = !sums.is_whole && matches!(status.code(), Some(126 | 127));
+    anyhow::ensure!(!not_run, "{}: it was not run ({status})", plan.name);
     if let Some(text) = text {
         write(text, &sums)?;
     }

@@ -477,6 +477,7 @@ impl Front {
         let mut list = self.problems.clone();
         list.extend(self.maps.problems.iter().map(|problem| (problem.clone(), 1)));
         list.extend(self.exceptions.diagnostic());
+        list.extend(self.parts.missing());
         if self.undecoded.count > 0 {
             let undecoded = Diagnostic {
                 severity: Severity::Error,

@@ -7,6 +7,7 @@
 use super::BuildError;
 use super::elf_check::{self, Fits};
 use crate::analysis::access::Insn;
+use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::Event;
 use crate::image::AddressSpace;
 use crate::trace::ProcessClaim;
@@ -17,8 +18,9 @@ use std::path::Path;
 #[derive(Default)]
 struct Part {
     processes: Vec<ProcessClaim>,
-    /// Processes that its own began.
+    /// Processes that its own began, and how many began so.
     begun: Vec<u64>,
+    inherit: usize,
     /// How many instructions the inputs up to its end have.
     instructions: usize,
     fits: Fits,
@@ -41,6 +43,7 @@ impl Parts {
                 parent: None,
             }),
             Event::Fork { pid } => self.open.begun.push(*pid),
+            Event::Inherit { .. } => self.open.inherit += 1,
             _ => {}
         }
     }
@@ -62,6 +65,23 @@ impl Parts {
     pub fn end(&mut self, instructions: usize, fits: Fits) {
         let part = std::mem::take(&mut self.open);
         self.ended.push(Part { instructions, fits, ..part });
+    }
+
+    /// Says that processes were begun of which the inputs have nothing.
+    pub fn missing(&self) -> Option<(Diagnostic, u64)> {
+        let all = || self.ended.iter().chain([&self.open]);
+        let begun: usize = all().map(|part| part.begun.len()).sum();
+        let missing = begun.saturating_sub(all().map(|part| part.inherit).sum());
+        let diagnostic = Diagnostic {
+            severity: Severity::Warning,
+            code: "processes-missing",
+            message: format!(
+                "{missing} of {begun} processes that were begun are not in the recording"
+            ),
+            position: String::new(),
+            remedy: "they may write no files (another user, `chroot`, a limit), or ended at once; give all streams of a recording",
+        };
+        (missing > 0).then_some((diagnostic, 1))
     }
 
     /// What was compared of all inputs.

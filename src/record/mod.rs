@@ -351,9 +351,9 @@ impl Recorder {
                 valgrind
                     .env("VALGRIND_LIB", folder)
                     .args(["-q", "--tool=addfg", "--vex-guest-chase=no"])
-                    // Options of the person's are not for this tool, a debugger's pipes are in the way of processes that
-                    // may write no files, and programs of more threads than valgrind's 500 are no mistake.
-                    .args(["--command-line-only=yes", "--vgdb=no", "--max-threads=2000"])
+                    // A debugger's pipes are in the way of processes that may write no files, and programs of more threads
+                    // than valgrind's 500 are no mistake. Only what is followed has a stream of its own.
+                    .args(["--vgdb=no", "--max-threads=2000", "--trace-children=no"])
                     .arg(match descriptor {
                         Some(descriptor) => format!("--stream-fd={descriptor}"),
                         None => "--stream=/dev/null".to_owned(),

@@ -20,6 +20,10 @@ pub enum TraceError {
     Changed { name: String, before: u64, after: u64 },
     #[error("{name}:{position}: {message}; {remedy}")]
     Malformed { name: String, position: String, message: String, remedy: String },
+    #[error(
+        "{name}:{position}: {message}; record again; of a part (--from, --marked) see whether the program gets there"
+    )]
+    WithoutSteps { name: String, position: String, message: String },
     /// A format that is not addfg's own cannot read it.
     #[error("{name}: {message}")]
     Own { name: String, message: String },

@@ -275,3 +275,48 @@ fn what_the_recorder_cannot_know_is_said() {
         assert!(picture.contains("not known"), "{name}: {picture}");
     }
 }
+
+/// A process that can write no recording is told of.
+#[test]
+fn processes_that_are_not_recorded_are_said() {
+    let scratch = Scratch::new("happened-missing");
+    if !have("valgrind") || !have("gcc") {
+        return;
+    }
+    let db = scratch.path("p.duckdb");
+    let said_of = |script: &str| {
+        let options = ["--force", "--follow", "-o", utf8(&db)];
+        let output = record(&options, &["sh", "-c", script]);
+        assert!(db.is_file(), "{}", said(&output));
+        said(&output)
+    };
+    let all = said_of("(exit 0); exit 0");
+    assert!(!all.contains("are not in the recording"), "{all}");
+    let none = said_of("ulimit -f 0; (exit 0); exit 0");
+    assert!(none.contains("1 of 1 processes that were begun are not in the recording"), "{none}");
+}
+
+/// What was not run, or not recorded, leaves nothing that could be gone on with.
+#[test]
+fn nothing_is_left_of_what_was_not_recorded() {
+    let scratch = Scratch::new("happened-nothing");
+    if !have("valgrind") || !have("gcc") {
+        return;
+    }
+    let folder = scratch.path("made");
+    std::fs::create_dir(&folder).expect("a folder");
+    let db = folder.join("p.duckdb");
+    for (options, run, why) in [
+        (&["--no-steps"][..], "./not-there", "it was not run"),
+        (&[], "./not-there", "it was not run"),
+        (&["--from", "not_there"], "true", "no instruction was recorded"),
+    ] {
+        let output = record(&[&["-o", utf8(&db)], options].concat(), &[run]);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        let said = said(&output);
+        assert!(said.contains(why) && !said.contains("goes on"), "{said}");
+        assert!(!said.contains("was killed"), "{said}");
+        let left: Vec<_> = std::fs::read_dir(&folder).expect("a folder").collect();
+        assert!(left.is_empty(), "{options:?}: {left:?}");
+    }
+}

@@ -266,6 +266,7 @@ fn values(name: &str) -> Vec<Value> {
             "ns::f",
             "/src/lib/b.c:ns::f",
             "fir.c:fir",
+            "input",
             "twice",
             "",
         ]),

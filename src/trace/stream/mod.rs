@@ -94,13 +94,7 @@ impl StepFormat for Stream {
             }
             None => (HEADER as u64, "no instruction was recorded".to_owned()),
         };
-        Err(TraceError::Malformed {
-            name,
-            position: format!("byte {position}"),
-            message,
-            remedy: "record again; of a part (--from, --marked) see whether the program gets there"
-                .to_owned(),
-        })
+        Err(TraceError::WithoutSteps { name, position: format!("byte {position}"), message })
     }
 }
 
