@@ -150,20 +150,49 @@ static void tell_all_shared(void)
         if (mappings[i].shared) tell_shared(mappings + i);
 }
 
-/* A file that is removed leaves its number to others: they began at another time. `path`: NULL: it is the descriptor's. */
-static ULong number_of_file(Int fd, Addr path, ULong inode)
+/* Files that have been mapped shared, by the system's numbers: a file that is removed leaves its number to others. */
+typedef struct {
+    FileKey key;
+    ULong began, others;
+} KnownFile;
+static KnownFile *known_files;
+static UInt known_file_count, known_file_room;
+
+/* When a file began, as far as the system says. `path`: NULL: it is the descriptor's. */
+static ULong began(Int fd, Addr path)
 {
 #ifdef __NR_statx
     enum { EMPTY_PATH = 0x1000, BEGAN = 0x800 };
     /* `struct statx`: what is told, and when the file began. */
     static ULong told[32];
     SysRes r = VG_(do_syscall)(__NR_statx, fd, path ? path : (Addr)"", path ? 0 : EMPTY_PATH, BEGAN, (Addr)told, 0, 0, 0);
-    if (!sr_isError(r) && told[0] & BEGAN) return inode ^ (told[10] * 1000000000 + (UInt)told[11]) * 0x9e3779b97f4a7c15ULL;
+    if (!sr_isError(r) && told[0] & BEGAN) return told[10] * 1000000000 + (UInt)told[11];
 #endif
-    return inode;
+    return 0;
 }
 
-static Bool key_of_descriptor(Int fd, FileKey *key, ULong *size)
+/* The number that a file is told by: another one for each that has had the system's number since the first. `maps`: from now on it
+ * is known. */
+static void number_file(FileKey *key, Int fd, Addr path, Bool maps)
+{
+    UInt i = 0;
+    while (i < known_file_count && !same_file(known_files[i].key, *key)) i++;
+    if (i == known_file_count && !maps) return;
+    ULong at = began(fd, path);
+    if (i == known_file_count) {
+        KnownFile new = { *key, at, 0 };
+        ROOM(known_files, i, known_file_room);
+        known_files[known_file_count++] = new;
+    }
+    KnownFile *f = known_files + i;
+    if (at && f->began != at) {
+        f->began = at;
+        f->others++;
+    }
+    key->number ^= f->others * 0x9e3779b97f4a7c15ULL;
+}
+
+static Bool key_of_descriptor(Int fd, FileKey *key, ULong *size, Bool maps)
 {
     enum { KIND = 0170000, DEVICE = 0020000, ZERO = 0x105 };
     struct vg_stat stat;
@@ -171,7 +200,8 @@ static Bool key_of_descriptor(Int fd, FileKey *key, ULong *size)
     /* Each mapping of /dev/zero is memory of its own; what the kernel makes without a file has the same number for all. */
     if ((stat.mode & KIND) == DEVICE && stat.rdev == ZERO) return False;
     key->device = stat.dev;
-    key->number = stat.mode & KIND ? number_of_file(fd, 0, stat.ino) : stat.ino ^ (ULong)(fd + 1) << 40;
+    key->number = stat.mode & KIND ? stat.ino : stat.ino ^ (ULong)(fd + 1) << 40;
+    number_file(key, fd, 0, maps);
     *size = stat.size;
     return True;
 }
@@ -211,7 +241,7 @@ static void map_call(const UWord *args, Addr start, ULong unit)
     UWord flags = args[3];
     ULong size;
     m.shared = (flags & VKI_MAP_SHARED) != 0;
-    Bool of_file = !(flags & VKI_MAP_ANONYMOUS) && key_of_descriptor((Int)args[4], &m.key, &size);
+    Bool of_file = !(flags & VKI_MAP_ANONYMOUS) && key_of_descriptor((Int)args[4], &m.key, &size, m.shared);
     if (!of_file) {
         m.offset = 0;
         m.key.number = (ULong)VG_(getpid)() << 32 | ++nameless;
@@ -278,7 +308,7 @@ static void allocate_call(Int fd, UWord mode, ULong offset, ULong length)
     enum { PUNCH_HOLE = 2, COLLAPSE = 8, ZERO = 16, INSERT = 32 };
     FileKey key;
     ULong size;
-    if (!(mode & (PUNCH_HOLE | COLLAPSE | ZERO | INSERT)) || !key_of_descriptor(fd, &key, &size)) return;
+    if (!(mode & (PUNCH_HOLE | COLLAPSE | ZERO | INSERT)) || !key_of_descriptor(fd, &key, &size, False)) return;
     Bool shifts = (mode & (COLLAPSE | INSERT)) != 0;
     file_lost(key, offset, shifts ? ~0ULL : offset + length, shifts);
 }
@@ -287,14 +317,15 @@ static void truncate_call(Int fd)
 {
     FileKey key;
     ULong size;
-    if ((mapping_count || shared_key_count) && key_of_descriptor(fd, &key, &size)) file_lost(key, size, ~0ULL, True);
+    if ((mapping_count || shared_key_count) && key_of_descriptor(fd, &key, &size, False)) file_lost(key, size, ~0ULL, True);
 }
 
 static void truncate_path(Addr path)
 {
     struct vg_stat stat;
     if ((!mapping_count && !shared_key_count) || sr_isError(VG_(stat)((const HChar *)path, &stat))) return;
-    FileKey key = { stat.dev, number_of_file(VKI_AT_FDCWD, path, stat.ino) };
+    FileKey key = { stat.dev, stat.ino };
+    number_file(&key, VKI_AT_FDCWD, path, False);
     file_lost(key, stat.size, ~0ULL, True);
 }
 
@@ -377,7 +408,7 @@ static ULong written_at(Int fd, ULong size, ULong position, ULong bytes, UWord f
 static Bool is_memory(Int fd, ULong position, ULong bytes, UWord flags, FileKey *key, ULong *offset)
 {
     ULong size;
-    if (!shared_key_count || !bytes || !key_of_descriptor(fd, key, &size) || !is_shared_file(*key)) return False;
+    if (!shared_key_count || !bytes || !key_of_descriptor(fd, key, &size, False) || !is_shared_file(*key)) return False;
     *offset = written_at(fd, size, position, bytes, flags);
     cut_lost(*key, *offset, *offset + bytes);
     return True;
