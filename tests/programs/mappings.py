@@ -17,6 +17,8 @@ ANYWHERE = (1 << 64) - 1
 PUNCH, COLLAPSE, ZERO, INSERT = 2, 8, 16, 32
 NOBODY = (1 << 64) - 2
 END = 1 << 62
+# No file here is longer.
+LONGEST = 64 * PAGE
 
 
 def up(n):
@@ -63,11 +65,13 @@ class Files:
 
 
 class Memory:
-    """Pages by number: (file, offset, whether it is shared). `changed`: those that are another's by the last call; `all`: that are mapped."""
+    """Pages by number: (file, offset, whether it is shared). `changed`: those that are another's by the last call; `all`: that are mapped.
+    `gone`: by file, bytes that are gone and were not mapped shared then; what is mapped there next is as new."""
 
     def __init__(self, files, kernel):
         self.files, self.page, self.was_shared = files, {}, set()
         self.qemu, self.all, self.changed = kernel == "qemu", set(), set()
+        self.gone = collections.defaultdict(set)
 
     def put(self, start, length, what, mapped=True):
         for n in range(start // PAGE, (start + up(length)) // PAGE):
@@ -86,7 +90,17 @@ class Memory:
             low = first if shared else up(first)
             if of == file and (shared or private):
                 gone |= {n * PAGE + i - offset for i in range(max(low, offset), min(last, offset + PAGE))}
+        if file in self.was_shared and not self.qemu:
+            mapped = {i for of, offset, shared in self.page.values() if of == file and shared
+                      for i in range(max(first, offset), min(last, offset + PAGE))}
+            self.gone[file] = (self.gone[file] | set(range(first, min(last, LONGEST)))) - mapped
         return gone
+
+    def there(self, start, length, file, offset):
+        """A file is mapped shared: what of it is as new."""
+        fresh = {start + i - offset for i in self.gone[file] if offset <= i < offset + up(length)}
+        self.gone[file] -= set(range(offset, offset + up(length)))
+        return fresh
 
     def advise(self, start, length, advice, result, error):
         pages = range(start // PAGE, (start + up(length)) // PAGE)
@@ -115,6 +129,7 @@ class Memory:
             if shared:
                 shares.append((result, up(a[1]), file, what[1]))
                 self.was_shared.add(file)
+                fresh = self.there(*shares[-1])
         elif name == "munmap":
             self.put(a[0], a[1], None, False)
         elif name == "mremap":
@@ -123,6 +138,7 @@ class Memory:
             self.put(result, a[2], moved)
             if moved and moved[2]:
                 shares.append((result, up(a[2]), moved[0], moved[1]))
+                fresh = self.there(*shares[-1])
         elif name in ("truncate", "ftruncate"):
             file = files.named[a[0]] if name == "truncate" else files.of[a[0]]
             files.size[file] = a[1]
@@ -244,6 +260,7 @@ def main():
         else:
             file, at, length, copies = written
             at = parts[0][2] if at is None and parts else at
+            memory.gone[file] -= set(range(at, at + length))
             for device, inode, offset, size, address in parts:
                 assert (device, inode, offset) == (*file, at), f"{what}: written {parts}, and not at {at}"
                 assert (address == 0) == copies, f"{what}: {parts}"
