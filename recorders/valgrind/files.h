@@ -108,6 +108,12 @@ static void fresh(Addr start, Addr end);
 static void add_lost(FileKey key, ULong from, ULong to)
 {
     if (from >= to) return;
+    /* A file that grows again and again is one of these. */
+    for (UInt i = 0; i < lost_count; i++) {
+        if (!same_file(lost[i].key, key) || lost[i].to != from || lost[i].from == from) continue;
+        lost[i].to = to;
+        return;
+    }
     ROOM(lost, lost_count, lost_room);
     Lost new = { key, from, to };
     lost[lost_count++] = new;
