@@ -372,7 +372,6 @@ static void tell_positions(const Call *c)
         if (c->argument[i]) tell_access(True, c->argument[i], 8, True);
 }
 
-/* The other process that a call reads or writes may be this one: so many bytes of the parts of a vector. */
 static Bool is_own_process(Int pid)
 {
     HChar path[64];
@@ -383,6 +382,7 @@ static Bool is_own_process(Int pid)
     return !sr_isError(VG_(stat)(path, &stat));
 }
 
+/* The other process that a call reads or writes may be this one: so many bytes of the parts of a vector. */
 static void tell_other(const Call *c, UInt number, Bool is_write, ULong bytes)
 {
     const struct vki_iovec *part = (const struct vki_iovec *)c->argument[3];
@@ -397,7 +397,6 @@ static void tell_other(const Call *c, UInt number, Bool is_write, ULong bytes)
 /* What TCP receives with MSG_TRUNC is thrown away. */
 static Bool discards(const Call *c)
 {
-#ifdef __NR_recvfrom
     enum { TRUNC = 0x20, SOCKET = 1, PROTOCOL = 38, TCP = 6, MPTCP = 262 };
     Int protocol = 0;
     UInt size = sizeof protocol;
@@ -406,9 +405,6 @@ static Bool discards(const Call *c)
     if (!(flags & TRUNC)) return False;
     SysRes r = VG_(do_syscall)(__NR_getsockopt, c->argument[0], SOCKET, PROTOCOL, (Addr)&protocol, (Addr)&size, 0, 0, 0);
     return !sr_isError(r) && (protocol == TCP || protocol == MPTCP);
-#else
-    return False;
-#endif
 }
 
 static void tell_moved(const Call *c, Bool error, UWord result)

@@ -78,7 +78,6 @@ static Bool makes_memory(UInt number)
 static void note_kept(Call *c)
 {
     c->turn = turns;
-#ifdef __NR_ioctl
     /* Where a thread of the program gives memory its pages (userfaultfd), to look at it is to wait for that. */
     static Bool gives_pages;
     enum { TYPE = 0xff00, USERFAULTFD = 0xaa00 };
@@ -86,7 +85,6 @@ static void note_kept(Call *c)
     lacks_pages |= gives_pages;
     for (UInt i = 0; gives_pages && i < KEPT_ARGUMENTS; i++) c->kept[i].size = 0;
     if (gives_pages) return;
-#endif
     for (UInt i = 0; i < KEPT_ARGUMENTS; i++) {
         Kept *k = c->kept + i;
         k->at = c->argument[i];

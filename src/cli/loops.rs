@@ -53,11 +53,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     let mut rows = loops::loops(&db, &only, !args.quick)?;
+    let found = rows.len();
     if only.is_empty() && !args.start_up {
         let left_out = StartUp::read(&db)?;
-        let all = rows.len();
         rows.retain(|row| row.function_id.is_none_or(|id| !left_out.has(id)));
-        if rows.len() < all {
+        if rows.len() < found {
             left_out.left_out("--start-up").into_iter().for_each(|text| say!("addfg: {text}"));
         }
     }
@@ -70,9 +70,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         (write_loops(&rows, limit, args.format, &mut out)?, rows.len())
     };
     out.flush()?;
-    if all == 0 {
+    // Loops that are left out have been told of.
+    if all == 0 && rows.len() == found {
         let named: Vec<_> = only.into_iter().collect();
-        let what = if args.dependences { "no loop that ran has any" } else { "no loop ran" };
+        let what =
+            if args.dependences { "no loop that ran has any dependence" } else { "no loop ran" };
         no_rows::say_why(&db, [&named[..]].into_iter().filter(|named| !named.is_empty()), what)?;
     } else if usize::try_from(written).is_ok_and(|written| written < all) {
         say!("addfg: {written} of {all} rows; --limit 0 lists all");

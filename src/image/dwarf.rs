@@ -472,7 +472,7 @@ impl<'a> Types<'a> {
         let mut tree = home.header.entries_tree(&home.abbreviations, Some(offset)).ok()?;
         let mut children = tree.root().ok()?.children();
         let mut ranges = Vec::new();
-        let least = self.language(unit).and_then(DwLang::default_lower_bound).unwrap_or(0) as i64;
+        let least = self.least_index(unit);
         while let Some(child) = children.next().ok()? {
             self.burn()?;
             let die = child.entry();
@@ -559,6 +559,11 @@ impl<'a> Types<'a> {
             AttributeValue::Language(language) => Some(language),
             _ => None,
         }
+    }
+
+    /// Where indices begin, unless an array says something else.
+    fn least_index(&self, unit: usize) -> i64 {
+        self.language(unit).and_then(DwLang::default_lower_bound).map_or(0, |least| least as i64)
     }
 
     fn is_fortran(&self, unit: usize) -> bool {
@@ -648,7 +653,7 @@ impl<'a> Types<'a> {
     /// `[2][3]`, `[5..10]`, of Fortran `(2,3)`, `(-2:2,2)`; without a length nothing, `*` in Fortran.
     fn spelled_ranges(&self, unit: usize, offset: UnitOffset) -> Option<String> {
         let ranges = self.subranges(unit, offset)?;
-        let least = self.language(unit).and_then(DwLang::default_lower_bound).unwrap_or(0) as i64;
+        let least = self.least_index(unit);
         let fortran = self.is_fortran(unit);
         let spelled = ranges.iter().map(|&(first, length)| {
             let last = i128::from(first) + i128::from(length) - 1;

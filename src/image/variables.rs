@@ -56,9 +56,7 @@ pub(super) fn variables(
         let file = described.file.clone().or_else(|| variable.file.take());
         *variable = Variable { name, size, file, ..described };
         // `extern int table[];` says nothing of the length, the symbol does.
-        if let Some(outermost) = variable.dimensions.iter_mut().max_by_key(|d| d.stride)
-            && outermost.length == 0
-        {
+        if let Some(outermost) = variable.dimensions.iter_mut().find(|d| d.length == 0) {
             outermost.length = variable.size.checked_div(outermost.stride).unwrap_or(0);
         }
     }

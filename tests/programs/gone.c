@@ -21,7 +21,7 @@ typedef unsigned char byte;
 #define TAKE(name) __attribute__((noinline)) static void take_##name(volatile byte *p) \
     { int n = 0; for (int i = 0; i < BYTES; i++) n += p[i] != 0; printf(#name " %d\n", n); }
 FILL(old) FILL(new)
-TAKE(shortened) TAKE(hole) TAKE(opened) TAKE(removed) TAKE(written) TAKE(kept) TAKE(zero) TAKE(guarded) TAKE(thrown) TAKE(thread)
+TAKE(shortened) TAKE(hole) TAKE(opened) TAKE(removed) TAKE(written) TAKE(kept) TAKE(zero) TAKE(guarded) TAKE(thrown) TAKE(thread) TAKE(far)
 
 static byte *map(int fd) { return mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0); }
 
@@ -91,6 +91,15 @@ static void guard(void)
     take_guarded(p);
 }
 
+/* At a multiple of 2 TiB: the sums have nothing before it. */
+static void far(void)
+{
+    byte *p = mmap((void *)(1UL << 41), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (p == MAP_FAILED) return;
+    fill_new(p);
+    take_far(p);
+}
+
 static void thrown_away(void)
 {
     static byte into[BYTES], text[BYTES];
@@ -123,6 +132,7 @@ int main(int count, char **arguments)
     files();
     zero();
     guard();
+    far();
     thrown_away();
     fill_old(of_thread);
     pthread_create(&thread, 0, by_thread, 0);
