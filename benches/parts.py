@@ -5,8 +5,8 @@
 
 Records programs at detail summary: the JPEG decoder of examples/ that decodes N times, bzip2 that compresses N bytes, CPython
 that does a loop N times. Each question is asked of a cold, a middle and a hot function (some 0.001 % and 1 % of the steps, and
-the most), and slices at three places. The first question of a run prepares it, and has a column of its own. callgrind's time for
-the same program is the reference.
+the most), and slices at three places. Each time has the share of the run's chunks that were read; 200 % are all chunks, twice.
+The first question of a run prepares it, and has a column of its own. callgrind's time for the same program is the reference.
 
 Needs gcc, libstb-dev and valgrind; bzip2 and python3 each for its rows. ADDFG names a program already built.
 """
@@ -15,6 +15,7 @@ import argparse
 import csv
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,17 @@ def run(command, **more):
     if done.returncode > 1:
         sys.exit(f"{' '.join(command)}: {done.stderr.decode()}")
     return done.stdout, took
+
+
+def asked(words, chunks):
+    """How long a question takes, and the share of the chunks that it reads."""
+    begun = time.monotonic()
+    done = subprocess.run([ADDFG, *words], capture_output=True, text=True, env={**os.environ, "ADDFG_COUNT_CHUNKS": "1"})
+    took = time.monotonic() - begun
+    if done.returncode > 1:
+        sys.exit(f"{' '.join(words)}: {done.stderr}")
+    read = int(re.search(r"chunks read: (\d+)", done.stderr)[1])
+    return f"{took:.1f} s, {100 * read / chunks:.0f} %"
 
 
 def rows(db, sql):
@@ -101,7 +113,7 @@ def measure(name, command, questions):
     db = f"{name}.duckdb"
     callgrind = run(["valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command])[1]
     record = run([ADDFG, "record", "-q", "--detail", "summary", "-o", db, "--", *command])[1]
-    steps = int(rows(db, "SELECT max(last_seq) FROM run_chunk")[0][0])
+    steps, chunks = (int(cell) for cell in rows(db, "SELECT max(last_seq), count(*) FROM run_chunk")[0])
     before = os.path.getsize(db)
     chosen = list(functions(db))
     first = run([ADDFG, "instances", db, chosen[0][1], "--limit", "5"])[1]
@@ -111,7 +123,7 @@ def measure(name, command, questions):
     def row(question, commands):
         if questions and question.strip("`").split()[0] not in questions:
             return
-        took = [f"{run([ADDFG, *words])[1]:.1f} s" if words else "" for words in commands]
+        took = [asked(words, chunks) if words else "" for words in commands]
         print("| " + " | ".join([*known, question, *took]) + " |", flush=True)
         known[:] = [""] * len(known)
 

@@ -76,6 +76,8 @@ static void sums_moved(Addr from, Addr to, SizeT bytes);
 static void sums_fresh(Addr a, SizeT bytes);
 static void sums_kernel(Bool is_write, Addr a, ULong bytes, Bool structure);
 static void sums_event(UInt kind, const UChar *payload, UInt length);
+static void sums_called(UInt number, const UWord *arguments, UInt n);
+static void sums_before_fork(void);
 static void sums_signal(ThreadId tid, Bool begins);
 static void sums_fault(void);
 static Bool sums_forked(void);

@@ -630,6 +630,7 @@ static void pre_syscall(ThreadId tid, UInt number, UWord *args, UInt n)
     ULong numbers[2 + 8] = { number, n < 8 ? n : 8 };
     for (UInt i = 0; i < n && i < 8; i++) numbers[2 + i] = args[i];
     event(ADDFG_SYSCALL, 2 + (n < 8 ? n : 8), numbers, NULL);
+    sums_called(number, args, n);
     if (waits(number) && cursor > (ULong)(Addr)buffer + WORTH_WRITING) flush_buffer();
     if (number == __NR_clone) before_clone(args);
 #ifdef __NR_clone3

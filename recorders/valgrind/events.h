@@ -428,6 +428,7 @@ static Bool forking = False;
 static void before_fork(ThreadId tid)
 {
     flush_buffer();
+    sums_before_fork();
     forking = True;
 }
 

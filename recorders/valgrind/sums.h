@@ -273,6 +273,60 @@ static void say_memory(UInt kind, const UChar *payload, UInt length)
     last_map_length = length;
 }
 
+/* What accesses of system calls were named by of late: those of a kind, or those of a kind with this descriptor in that
+ * argument, as long as descriptors are open on what they are. */
+typedef struct {
+    UInt number, argument, descriptor, source;
+    Bool structure;
+} NamedAccess;
+
+#define NAMED 32
+static NamedAccess named_accesses[NAMED];
+static UInt named_count, named_next;
+/* The thread that runs is in this system call, if that is known. */
+static Bool in_named_call = False;
+static UInt named_call;
+static UWord named_call_argument[8];
+
+/* Answers about an access: its name stays for no other one; it is the same for all of such a call. */
+enum { FOR_ONE = 255, FOR_ALL = 254 };
+
+static void forget_named(void) { in_named_call = named_count = named_next = 0; }
+
+static void sums_called(UInt number, const UWord *arguments, UInt n)
+{
+    if (!summing) return;
+    named_call = number;
+    in_named_call = True;
+    for (UInt i = 0; i < 8; i++) named_call_argument[i] = i < n ? arguments[i] : 0;
+}
+
+static Bool is_named(const NamedAccess *of, Bool structure)
+{
+    return of->number == named_call && of->structure == structure
+           && (of->argument == FOR_ALL || of->descriptor == (UInt)named_call_argument[of->argument]);
+}
+
+/* The number of what an access of the kernel is named by; no number of a source: nobody answers. */
+static UInt kernel_source(Bool structure)
+{
+    for (UInt i = 0; in_named_call && i < named_count; i++)
+        if (is_named(named_accesses + i, structure)) return named_accesses[i].source;
+    say_begin();
+    say4(structure);
+    say_end(SAY_SOURCE);
+    if (!hear()) return ~0u;
+    UInt source = hear4(), argument = hear4();
+    if (!in_named_call || (argument >= 8 && argument != FOR_ALL)) return source;
+    named_accesses[named_next] = (NamedAccess){
+        .number = named_call, .argument = argument, .source = source, .structure = structure,
+        .descriptor = argument < 8 ? named_call_argument[argument] : 0,
+    };
+    named_next = (named_next + 1) % NAMED;
+    if (named_count < NAMED) named_count++;
+    return source;
+}
+
 /* What names the kernel's accesses is told as the stream has it, and what is shared with others. */
 static void sums_event(UInt kind, const UChar *payload, UInt length)
 {
@@ -284,25 +338,26 @@ static void sums_event(UInt kind, const UChar *payload, UInt length)
     case ADDFG_SHARE:
     case ADDFG_FILE_WRITE:
         return say_memory(kind, payload, length);
-    case ADDFG_THREAD:
-    case ADDFG_SYSCALL:
-    case ADDFG_SYSCALL_END:
-    case ADDFG_KERNEL_READ:
-    case ADDFG_KERNEL_WRITE:
     case ADDFG_DESCRIPTOR:
     case ADDFG_SIGNAL:
     case ADDFG_PROCESS:
+        forget_named();
+        return say_event(kind, payload, length);
+    case ADDFG_THREAD:
+    case ADDFG_SYSCALL:
+    case ADDFG_SYSCALL_END:
+        in_named_call = False;
+        return say_event(kind, payload, length);
+    case ADDFG_KERNEL_READ:
+    case ADDFG_KERNEL_WRITE:
         return say_event(kind, payload, length);
     }
 }
 
 static void kernel_access(Bool is_write, Addr a, ULong bytes, Bool structure)
 {
-    say_begin();
-    say4(structure);
-    say_end(SAY_SOURCE);
-    if (!hear()) return;
-    UInt source = hear4();
+    UInt source = kernel_source(structure);
+    if (!summing) return;
     if (source >= KERNEL_NAMES) {
         problem(TOO_MANY_NAMES);
         source = KERNEL_NAMES - 1;
@@ -343,7 +398,10 @@ static void sums_begin(void)
 #if defined(VGA_amd64)
     if (sums_at) {
         if (!begin_process(0)) return;
-    } else sums_fd = VG_(safe_fd)(sums_fd);
+    } else {
+        sums_fd = VG_(safe_fd)(sums_fd);
+        share_counts();
+    }
     /* An access may begin at the last address. */
     const Addr all = TOP_ADDRESS + 65536;
     summing = reserve_behind(CELLS_AT, 2 * all) && reserve_behind(SAVES_AT, 4 * all) && reserve(READERS_AT, all) && reserve(PAIRS_AT, all / 2)
@@ -466,11 +524,15 @@ static void forget_rows(void)
     calls_before = calls_made;
 }
 
+/* What was not sent yet is the parent's. */
+static void sums_before_fork(void) { say_all(); }
+
 /* A child has the memory of its parent, and nothing else of it. Without a place to connect to its flow is nobody's. */
 static Bool sums_forked(void)
 {
     if (!summing) return False;
     VG_(close)(sums_fd);
+    forget_named();
     summing = sums_at && begin_process(segment_count);
     own_shared_files(summing);
     if (!summing) return False;

@@ -111,9 +111,9 @@ static void free_table(void *table, ULong bytes)
     else if (reserve((Addr)table, bytes)) large_pages((Addr)table, bytes);
 }
 
-/* All areas lie in it: the core takes it for the program's memory. */
+/* All areas lie in it, and the counts of sums_wire.h: the core takes it for the program's memory. */
 #define AREAS_END 0x410000000000ULL
-#define AREAS_AT (CELLS_AT - VKI_PAGE_SIZE)
+#define AREAS_AT SENT_AT
 static Bool in_areas(Addr a) { return a >= AREAS_AT && a < AREAS_END; }
 
 /* Of the core, which exports it to itself only: something of the program lies there. */

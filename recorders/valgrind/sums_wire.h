@@ -12,9 +12,12 @@ static Int sums_fd = -1;
 /* Where each process of a tree finds addfg; NULL: there is one process. What addfg calls this one. */
 static const HChar *sums_at;
 static UInt sums_process = ~0u;
-/* The message that is being made, behind its head of 8 bytes; the answer that is being read. */
+/* Messages that were not sent yet; where the one that is being made begins, with a head of 8 bytes. The answer that is
+ * being read. */
 static UChar *said;
-static UInt said_length, said_room;
+static UInt said_length, said_room, said_start;
+/* Messages without an answer are sent together, up to so many bytes. */
+#define TOGETHER 4096
 static UChar *heard;
 static UInt heard_length, heard_at, heard_room;
 
@@ -28,10 +31,44 @@ static void *room_for(UInt bytes)
     return said + said_length - bytes;
 }
 
-static void say_begin(void) { said_length = 0; room_for(8); }
+static void say_begin(void)
+{
+    said_start = said_length;
+    room_for(8);
+}
+
 static void say4(UInt n) { VG_(memcpy)(room_for(4), &n, 4); }
 static void say8(ULong n) { VG_(memcpy)(room_for(8), &n, 8); }
 static void say_bytes(const void *bytes, UInt n) { VG_(memcpy)(room_for(n), bytes, n); }
+
+/* Memory that addfg has, too: how many bytes of the socket each end has sent. To look there takes no call of the system.
+ * NULL: there is none. */
+#define SENT_AT 0x1fffffffe000ULL
+static volatile UInt *sent;
+/* Bytes of addfg's that have been read. */
+static UInt got;
+
+static volatile UInt *sent_by_addfg(void) { return sent; }
+static volatile UInt *sent_by_us(void) { return sent + 16; }
+static Bool nothing_came(void) { return sent && __atomic_load_n(sent_by_addfg(), __ATOMIC_ACQUIRE) == got; }
+
+/* The first message of addfg has that memory. */
+static void share_counts(void)
+{
+    UInt word;
+    struct vki_iovec bytes = { &word, sizeof word };
+    struct { struct vki_cmsghdr head; Int fd; } __attribute__((aligned(8))) with = {{0}, -1};
+    struct vki_msghdr message = { .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &with, .msg_controllen = sizeof with };
+    sent = NULL;
+    got = 0;
+    SysRes r;
+    do r = VG_(do_syscall)(__NR_recvmsg, sums_fd, (RegWord)(Addr)&message, 0, 0, 0, 0, 0, 0);
+    while (sr_isError(r) && sr_Err(r) == VKI_EINTR);
+    if (sr_isError(r) || message.msg_controllen < sizeof with.head + sizeof with.fd || with.head.cmsg_type != VKI_SCM_RIGHTS) return;
+    r = VG_(do_syscall)(__NR_mmap, (Addr)SENT_AT, VKI_PAGE_SIZE, VKI_PROT_READ | VKI_PROT_WRITE, VKI_MAP_SHARED | VKI_MAP_FIXED, with.fd, 0, 0, 0);
+    if (!sr_isError(r)) sent = (UInt *)(Addr)SENT_AT;
+    VG_(close)(with.fd);
+}
 
 /* addfg is gone: the program goes on without sums. */
 static void hear_nothing(void)
@@ -43,18 +80,31 @@ static void hear_nothing(void)
 
 #define NO_SIGNAL 0x4000
 
-static void say_end(UInt kind)
+static void say_all(void)
 {
-    UInt length = said_length - 8;
-    VG_(memcpy)(said, &kind, 4);
-    VG_(memcpy)(said + 4, &length, 4);
     for (UInt at = 0; at < said_length && summing;) {
         /* Without a signal where nobody listens. */
         SysRes r = VG_(do_syscall)(__NR_sendto, sums_fd, (RegWord)(Addr)said + at, said_length - at, NO_SIGNAL, 0, 0, 0, 0);
         if (sr_isError(r) && sr_Err(r) == VKI_EINTR) continue;
-        if (sr_isError(r)) return hear_nothing();
+        if (sr_isError(r)) {
+            hear_nothing();
+            break;
+        }
         at += sr_Res(r);
+        if (sent) __atomic_fetch_add(sent_by_us(), (UInt)sr_Res(r), __ATOMIC_RELEASE);
     }
+    said_length = 0;
+}
+
+/* Whether nobody waits for what follows from it. */
+static Bool can_wait(UInt kind) { return kind == SAY_EVENT || kind == SAY_UNMAP || kind == SAY_ROWS || kind == SAY_PROBLEM; }
+
+static void say_end(UInt kind)
+{
+    UInt length = said_length - said_start - 8;
+    VG_(memcpy)(said + said_start, &kind, 4);
+    VG_(memcpy)(said + said_start + 4, &length, 4);
+    if (!can_wait(kind) || said_length > TOGETHER) say_all();
 }
 
 static Bool hear_bytes(UChar *to, UInt length)
@@ -67,6 +117,7 @@ static Bool hear_bytes(UChar *to, UInt length)
             return False;
         }
         at += n;
+        got += n;
     }
     return True;
 }
@@ -88,16 +139,25 @@ static Bool is_asked(UInt at, UInt end)
 static Bool was_asked(void)
 {
     UInt word = 0;
-    SysRes r = VG_(do_syscall)(__NR_recvfrom, sums_fd, (RegWord)(Addr)&word, 4, DONT_WAIT, 0, 0, 0, 0);
-    if (!sr_isError(r) && sr_Res(r) == 4 && word == ASKED) asked_for++;
+    if (!nothing_came()) {
+        SysRes r = VG_(do_syscall)(__NR_recvfrom, sums_fd, (RegWord)(Addr)&word, 4, DONT_WAIT, 0, 0, 0, 0);
+        if (!sr_isError(r)) got += sr_Res(r);
+        if (!sr_isError(r) && sr_Res(r) == 4 && word == ASKED) asked_for++;
+    }
     if (!asked_for) return False;
     asked_for--;
     return True;
 }
 
-/* Times to look for an answer before it is waited for: longer than most answers take. None where addfg has no other
- * processor than this one. */
-#define LOOKS 1000
+/* Times to look for an answer before it is waited for, longer than most answers take: the first ones without leaving
+ * the processor. None where addfg has no other processor than this one. */
+#define LOOKS 2000
+#define OWN_LOOKS 500
+#if defined(VGA_amd64) || defined(VGA_x86)
+#define PAUSE() __builtin_ia32_pause()
+#else
+#define PAUSE() __asm__ volatile("" ::: "memory")
+#endif
 
 static UInt looks(void)
 {
@@ -113,14 +173,22 @@ static UInt looks(void)
 /* Reads what has come, or waits for it. To fall asleep and to be woken costs more than most answers. */
 static Int hear_some(UChar *to, UInt room)
 {
-    for (UInt i = 0; i < looks(); i++) {
-        SysRes r = VG_(do_syscall)(__NR_recvfrom, sums_fd, (RegWord)(Addr)to, room, DONT_WAIT, 0, 0, 0, 0);
-        if (!sr_isError(r)) return sr_Res(r);
-        if (sr_Err(r) != VKI_EAGAIN) break;
+    for (UInt i = sent ? 0 : OWN_LOOKS; i < looks(); i++) {
+        if (!nothing_came()) {
+            SysRes r = VG_(do_syscall)(__NR_recvfrom, sums_fd, (RegWord)(Addr)to, room, DONT_WAIT, 0, 0, 0, 0);
+            if (!sr_isError(r)) {
+                got += sr_Res(r);
+                return sr_Res(r);
+            }
+            if (sr_Err(r) != VKI_EAGAIN) break;
+        }
         /* Who answers may have no processor. */
-        VG_(do_syscall)(__NR_sched_yield, 0, 0, 0, 0, 0, 0, 0, 0);
+        if (i >= OWN_LOOKS) VG_(do_syscall)(__NR_sched_yield, 0, 0, 0, 0, 0, 0, 0, 0);
+        else PAUSE();
     }
-    return VG_(read)(sums_fd, to, room);
+    Int n = VG_(read)(sums_fd, to, room);
+    if (n > 0) got += n;
+    return n;
 }
 
 /* The answer to what was said last. */
@@ -217,6 +285,7 @@ static Bool begin_process(UInt inherited)
     sums_fd = connected();
     summing = sums_fd >= 0;
     if (!summing) VG_(umsg)("addfg: %s cannot be connected to: process %d is not in the sums\n", sums_at, VG_(getpid)());
+    if (summing) share_counts();
     return summing && say_process(inherited);
 }
 

@@ -323,7 +323,6 @@ impl Recorder {
             (_, None) => {
                 let (own, other) = UnixStream::pair()?;
                 let child = self.spawn(plan, Ends { sums: Some(&other), ..ends })?;
-                wanted.asked.listens(own.try_clone()?);
                 // The recorder has the other one now: when that ends, so does what is read here.
                 let serve = move || live::serve(Isa::X86_64, own, wanted, &status);
                 (child, thread.spawn(serve)?, None)

@@ -1,8 +1,13 @@
 //! Packed bytes as rows of pieces: DuckDB has 2,048 rows of a table in memory at once, however large
 //! they are, so that long runs in large rows would need more than a build may take.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::source::{Cells, Kind, Source, failed};
 use crate::store::tables::RunPiece;
+
+/// Chunks that this process has read, each as often as it was.
+static READ: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes of a piece: larger ones make a chunk take longer to read, smaller ones take more room.
 const PIECE: usize = 1024;
@@ -27,7 +32,13 @@ pub fn chunks(source: &dyn Source, firsts: &[u64]) -> duckdb::Result<Vec<(u64, V
                ORDER BY first_seq, piece";
     let mut found = joined(source, sql, &[*first, *last])?;
     found.retain(|(of, _)| firsts.binary_search(of).is_ok());
+    READ.fetch_add(found.len(), Ordering::Relaxed);
     if found.len() < firsts.len() { Err(duckdb::Error::QueryReturnedNoRows) } else { Ok(found) }
+}
+
+/// How many chunks this process has read, one that was read twice as two: what a question cost.
+pub fn read() -> usize {
+    READ.load(Ordering::Relaxed)
 }
 
 /// What one chunk holds.

@@ -3,10 +3,11 @@
 
 Answers come in pieces of any size, some with more behind what is asked for than there is room for, and words that ask for
 the sums (docs/sums.md) before and behind them. The file that IN_PIECES names gets how often they were asked for, and how often
-they came. IN_PIECES_LAST=N: addfg is gone behind N answers; with a fraction, so much of the next one comes. Of `rows`: when
+they came. With an odd IN_PIECES_SEED the recorder is given memory that counts the bytes, else none. IN_PIECES_LAST=N: addfg is gone behind N answers; with a fraction, so much of the next one comes. Of `rows`: when
 the first rows have come.
 """
 
+import mmap
 import os
 import random
 import re
@@ -36,15 +37,34 @@ def whole(connection, length):
     return got
 
 
+def first(addfg, recorder, seed):
+    """The first message has memory for what each end has sent. Gives what sends to the recorder."""
+    socket.recv_fds(addfg, 4, 1)
+    if seed % 2 == 0:
+        recorder.sendall(bytes(4))
+        return recorder.sendall
+    file = os.memfd_create("counts")
+    os.ftruncate(file, mmap.PAGESIZE)
+    counts = mmap.mmap(file, mmap.PAGESIZE)
+    socket.send_fds(recorder, [bytes(4)], [file])
+
+    def send(piece):
+        recorder.sendall(piece)
+        counts[:4] = struct.pack("<I", (struct.unpack("<I", counts[:4])[0] + len(piece)) % 2**32)
+
+    return send
+
+
 def to_recorder(addfg, recorder, counts):
     """Answers, with words that ask."""
-    r = random.Random(int(os.environ.get("IN_PIECES_SEED", "0")))
+    seed = int(os.environ.get("IN_PIECES_SEED", "0"))
+    r, send = random.Random(seed), first(addfg, recorder, seed)
     left = float(os.environ.get("IN_PIECES_LAST", "inf").replace("rows", "1e8"))
     while (head := whole(addfg, 4)) is not None:
         body = whole(addfg, struct.unpack("<I", head)[0]) or b""
         if left < 1:
             # It ends in the middle of a word, or between two.
-            recorder.sendall((head + body)[:int(left * (len(body) + 4))])
+            send((head + body)[:int(left * (len(body) + 4))])
             recorder.shutdown(socket.SHUT_RDWR)
             recorder.close()
             return
@@ -65,7 +85,7 @@ def to_recorder(addfg, recorder, counts):
         words += [ASKS] * behind
         while words:
             count = len(words) if kind == 0 else r.randrange(1, 3)
-            recorder.sendall(b"".join(words[:count]))
+            send(b"".join(words[:count]))
             del words[:count]
             if words:
                 time.sleep(0.0005)

@@ -1,9 +1,9 @@
 //! Asks a recorder that sums for its sums while the program runs.
 
+use super::line::Line;
 use super::message::Answer;
 use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, PoisonError};
 
 /// What the sums are asked for.
@@ -24,7 +24,7 @@ pub struct Asked(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    stream: Option<UnixStream>,
+    line: Option<Line>,
     waiting: VecDeque<Purpose>,
 }
 
@@ -34,8 +34,8 @@ impl Asked {
     }
 
     /// The recorder listens there.
-    pub fn listens(&self, stream: UnixStream) {
-        self.state().stream = Some(stream);
+    pub fn listens(&self, line: Line) {
+        self.state().line = Some(line);
     }
 
     /// Asks for the sums. The recorder sends them when the program makes a system call, or after some time. Who
@@ -46,7 +46,7 @@ impl Asked {
             return;
         }
         // A recorder that is gone needs no sums.
-        if state.stream.as_mut().is_some_and(|stream| stream.write_all(&ASK).is_ok()) {
+        if state.line.as_mut().is_some_and(|line| line.write_all(&ASK).is_ok()) {
             state.waiting.push_back(purpose);
         }
     }
@@ -62,7 +62,7 @@ impl Asked {
     }
 
     /// Sends an answer, not in the middle of a question.
-    pub fn answer(&self, answer: &mut Answer, to: &mut UnixStream) -> io::Result<()> {
+    pub fn answer(&self, answer: &mut Answer, to: &mut Line) -> io::Result<()> {
         let _state = self.state();
         answer.send(to)
     }

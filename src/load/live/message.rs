@@ -1,8 +1,7 @@
 //! What a recorder that sums and addfg say to each other, as bytes: numbers of 4 and 8 bytes with the little end first.
 
+use super::line::Line;
 use std::io::{self, BufReader, Read, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// A message is no longer than that.
@@ -54,46 +53,61 @@ pub fn head(head: &[u8; HEAD]) -> io::Result<(Kind, usize)> {
 /// How long is looked for a message before it is waited for: a recorder that translates much asks again after less.
 pub const LOOKING: Duration = Duration::from_micros(200);
 
+/// Looks for a message without leaving the processor, in between two looks at the time. Who asks may have no other
+/// one, so that this is less than most messages take.
+pub const OWN_LOOKS: u32 = 100;
+
 /// The recorder's end of the socket. To fall asleep and to be woken costs more than most answers, so it looks for some
 /// time whether something has come, as long as that is so mostly.
 pub struct Wire {
-    stream: UnixStream,
+    line: Line,
+    /// Bytes that were read.
+    got: u32,
     /// The last message came soon.
     soon: bool,
     alone: bool,
 }
 
 impl Wire {
-    pub fn new(stream: UnixStream) -> BufReader<Wire> {
-        let alone = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
-        BufReader::with_capacity(1 << 16, Wire { stream, soon: false, alone })
+    pub fn new(line: Line) -> BufReader<Wire> {
+        BufReader::with_capacity(1 << 16, Wire { line, got: 0, soon: false, alone: is_alone() })
+    }
+
+    fn took(&mut self, n: usize) -> usize {
+        self.got = self.got.wrapping_add(n as u32);
+        n
     }
 }
 
-/// What is there now: an error where nothing is.
-pub fn look(stream: &UnixStream, into: &mut [u8]) -> io::Result<usize> {
-    let to = into.as_mut_ptr().cast();
-    // SAFETY: the memory is ours, and as long as is said.
-    let n = unsafe { libc::recv(stream.as_raw_fd(), to, into.len(), libc::MSG_DONTWAIT) };
-    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+/// There is no other processor.
+pub fn is_alone() -> bool {
+    std::thread::available_parallelism().is_ok_and(|n| n.get() == 1)
+}
+
+/// Waits in short until it is so.
+pub fn soon(is_so: impl Fn() -> bool) -> bool {
+    (0..OWN_LOOKS).any(|_| {
+        std::hint::spin_loop();
+        is_so()
+    })
 }
 
 impl Read for Wire {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let begun = Instant::now();
         while self.soon && !self.alone {
-            match look(&self.stream, into) {
-                // Who asks may have no processor.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    std::thread::yield_now();
+            if soon(|| !self.line.is_quiet(self.got)) {
+                match self.line.read(into, false) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    read => return read.map(|n| self.took(n)),
                 }
-                read => return read,
             }
+            std::thread::yield_now();
             self.soon = begun.elapsed() < LOOKING;
         }
-        let read = self.stream.read(into);
+        let read = self.line.read(into, true);
         self.soon = begun.elapsed() < LOOKING;
-        read
+        read.map(|n| self.took(n))
     }
 }
 

@@ -4,6 +4,7 @@
 mod asked;
 mod beside;
 mod database;
+mod line;
 mod message;
 mod planner;
 mod processes;
@@ -16,6 +17,7 @@ use crate::event::Isa;
 pub use asked::{Asked, Purpose};
 pub use beside::RunSums;
 pub use database::NOT_EXACT;
+use line::Line;
 use message::{Answer, Kind, Numbers, Wire};
 use planner::Planner;
 use processes::{Merge, Part};
@@ -123,17 +125,20 @@ fn fatal_fault(status: ExitStatus) -> Option<String> {
 /// It is not understood, or cannot be answered.
 pub fn serve(
     isa: Isa,
-    mut stream: UnixStream,
+    stream: UnixStream,
     wanted: Wanted,
     ended: &Receiver<ExitStatus>,
 ) -> io::Result<Taken> {
-    let mut wire = Wire::new(stream.try_clone()?);
     let (mut server, mut sums, mut payload) =
         (Server::new(isa, wanted), Sums::default(), Vec::new());
-    while let Some(kind) = living(message::read(&mut wire, &mut payload))?.flatten() {
-        server.take(&mut sums, kind, &payload, &mut stream)?;
-        if sums.rows.is_whole {
-            break;
+    if let Some(mut line) = living(Line::new(stream))? {
+        server.wanted.asked.listens(line.clone());
+        let mut wire = Wire::new(line.clone());
+        while let Some(kind) = living(message::read(&mut wire, &mut payload))?.flatten() {
+            server.take(&mut sums, kind, &payload, &mut line)?;
+            if sums.rows.is_whole {
+                break;
+            }
         }
     }
     let rows = sums.end(&server.planner, 0, ended.recv().ok());
@@ -172,12 +177,12 @@ pub fn serve_all(
                 }
                 *process = Some(processes);
                 server.answer.four(processes as u32);
-                living(server.answer.send(wires.stream(wire)))?;
+                living(server.answer.send(wires.line(wire)))?;
                 processes += 1;
             }
             (Some(kind), Some(process)) => {
                 server.planner.enter(process);
-                server.take(sums, kind, &payload, wires.stream(wire))?;
+                server.take(sums, kind, &payload, wires.line(wire))?;
             }
             (Some(_), None) => return Err(message::bad()),
             (None, _) => {
@@ -239,7 +244,7 @@ impl Server {
         sums: &mut Sums,
         kind: Kind,
         payload: &[u8],
-        stream: &mut UnixStream,
+        line: &mut Line,
     ) -> io::Result<()> {
         let (planner, answer) = (&mut self.planner, &mut self.answer);
         let mut numbers = Numbers(payload);
@@ -267,7 +272,7 @@ impl Server {
             Kind::Begin => return Err(message::bad()),
         }
         if matches!(kind, Kind::Map | Kind::Code | Kind::Source) {
-            living(self.wanted.asked.answer(&mut self.answer, stream))?;
+            living(self.wanted.asked.answer(&mut self.answer, line))?;
         }
         Ok(())
     }

@@ -27,6 +27,10 @@ use std::sync::Arc;
 /// System calls that are kept: memory is not to grow with the run.
 const MOST_CALLS: usize = 1 << 20;
 
+/// The name of an access is that of no other one, or that of all of such a call.
+const FOR_ONE: u32 = 255;
+const FOR_ALL: u32 = 254;
+
 /// No register, no slot.
 const NONE: u32 = u32::MAX;
 
@@ -346,7 +350,9 @@ impl Planner {
     }
 
     pub fn source(&mut self, mut of: Numbers, answer: &mut Answer) -> io::Result<()> {
-        let name = self.processes[self.now].kernel.name(of.four()? != 0);
+        let structure = of.four()? != 0;
+        let kernel = &self.processes[self.now].kernel;
+        let (name, depends) = (kernel.name(structure), kernel.depends(structure));
         let known = self.sources.iter().position(|source| **source == *name);
         let at = known.unwrap_or(self.sources.len());
         if known.is_none() {
@@ -358,6 +364,11 @@ impl Planner {
             own.push(at as u32);
         }
         answer.four(number as u32);
+        answer.four(match depends {
+            None => FOR_ONE,
+            Some(None) => FOR_ALL,
+            Some(Some(argument)) => argument as u32,
+        });
         Ok(())
     }
 

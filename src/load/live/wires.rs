@@ -1,5 +1,7 @@
 //! The sockets of several recorders, each with messages as they come.
 
+use super::line::Line;
+use super::living;
 use super::message::{self, HEAD, Kind, LOOKING};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, RawFd};
@@ -11,7 +13,9 @@ const PIECE: usize = 1 << 16;
 
 /// A recorder's end of a socket, and what has come of it and was not taken yet.
 struct Wire {
-    stream: UnixStream,
+    line: Line,
+    /// Bytes that were read.
+    got: u32,
     bytes: Vec<u8>,
     taken: usize,
     closed: bool,
@@ -34,15 +38,15 @@ pub struct Wires {
 
 impl Wires {
     pub fn new(listener: UnixListener, alive: UnixStream) -> Wires {
-        let alone = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
+        let alone = message::is_alone();
         let (alive, all) = (Some(alive), Vec::new());
         Wires { listener, alive, all, last: 0, soon: false, alone, piece: vec![0; PIECE] }
     }
 
     /// Where a recorder hears answers. It gave a message, and is not closed.
-    pub fn stream(&mut self, wire: usize) -> &mut UnixStream {
+    pub fn line(&mut self, wire: usize) -> &mut Line {
         match &mut self.all[wire] {
-            Some(wire) => &mut wire.stream,
+            Some(wire) => &mut wire.line,
             None => unreachable!("a closed wire gives no message"),
         }
     }
@@ -74,7 +78,7 @@ impl Wires {
     /// Reads what has come, or waits until something has.
     fn wait(&mut self) -> io::Result<()> {
         let open = self.all.iter().enumerate();
-        let open = open.filter_map(|(at, wire)| Some((at, wire.as_ref()?.stream.as_raw_fd())));
+        let open = open.filter_map(|(at, wire)| Some((at, wire.as_ref()?.line.as_raw_fd())));
         let (numbers, wires): (Vec<usize>, Vec<RawFd>) = open.unzip();
         let others =
             [self.alive.as_ref().map_or(-1, AsRawFd::as_raw_fd), self.listener.as_raw_fd()];
@@ -82,7 +86,12 @@ impl Wires {
         let mut all: Vec<libc::pollfd> =
             all.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
         let begun = Instant::now();
-        while self.soon && !self.alone && !poll(&mut all, 0)? {
+        let is_noisy = || self.all.iter().flatten().any(|wire| !wire.line.is_quiet(wire.got));
+        while self.soon && !self.alone {
+            message::soon(is_noisy);
+            if poll(&mut all, 0)? {
+                break;
+            }
             self.soon = begun.elapsed() < LOOKING;
             std::thread::yield_now();
         }
@@ -98,10 +107,13 @@ impl Wires {
         // Nobody can connect before its parent, which is alive.
         if all[1].revents != 0 {
             let (stream, _) = self.listener.accept()?;
-            let wire = Some(Wire { stream, bytes: Vec::new(), taken: 0, closed: false });
-            match self.all.iter_mut().find(|wire| wire.is_none()) {
-                Some(free) => *free = wire,
-                None => self.all.push(wire),
+            // It may have been killed since.
+            if let Some(line) = living(Line::new(stream))? {
+                let wire = Some(Wire { line, got: 0, bytes: Vec::new(), taken: 0, closed: false });
+                match self.all.iter_mut().find(|wire| wire.is_none()) {
+                    Some(free) => *free = wire,
+                    None => self.all.push(wire),
+                }
             }
         } else if all[0].revents != 0 {
             self.alive = None;
@@ -139,9 +151,12 @@ impl Wire {
     /// Reads what is there.
     fn read(&mut self, to: &mut [u8]) {
         self.bytes.drain(..std::mem::take(&mut self.taken));
-        match message::look(&self.stream, to) {
+        match self.line.read(to, false) {
             Ok(0) => self.closed = true,
-            Ok(n) => self.bytes.extend_from_slice(&to[..n]),
+            Ok(n) => {
+                self.got = self.got.wrapping_add(n as u32);
+                self.bytes.extend_from_slice(&to[..n]);
+            }
             Err(error)
                 if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             // It was killed.

@@ -66,6 +66,8 @@ struct OpenCall {
     /// What its data is named by, and its structures.
     source: Box<str>,
     structure: Box<str>,
+    /// The argument that is the descriptor which `source` has.
+    descriptor: Option<usize>,
     /// It makes a process that has memory of its own.
     forks: bool,
     /// Which the parent was to share until it is another program (`vfork`).
@@ -460,6 +462,12 @@ impl Events {
         Some(if structure { open.structure.clone() } else { open.source.clone() })
     }
 
+    /// Whether the thread is in a system call, and the argument that what [`Events::source`] gives depends on.
+    pub fn depends(&self, structure: bool) -> Option<Option<usize>> {
+        let open = self.open.get(&self.thread)?;
+        Some(open.descriptor.filter(|_| !structure))
+    }
+
     /// What the kernel reads or writes: of the open system call, else (the frame of a signal) it
     /// stands alone.
     fn access(
@@ -495,9 +503,11 @@ impl Events {
             *argument = Some(payload.number()?);
         }
         let name = name(self.isa, number);
-        let descriptor = name.and_then(of_descriptor).and_then(|argument| arguments[argument]);
+        let descriptor =
+            name.and_then(of_descriptor).filter(|argument| arguments[*argument].is_some());
         // The kernel takes 32 bits.
-        let file = descriptor.map(|d| self.descriptors.name(d & u64::from(u32::MAX)));
+        let open_on = |number| self.descriptors.name(number & u64::from(u32::MAX));
+        let file = descriptor.and_then(|argument| arguments[argument]).map(open_on);
         let structure = match name {
             Some(name) => format!("<{name}>"),
             None => format!("<system call {number}>"),
@@ -524,6 +534,7 @@ impl Events {
             call,
             source: source.into(),
             structure: structure.into(),
+            descriptor,
             forks,
             waits,
             copies,

@@ -36,6 +36,12 @@ impl KernelSources {
         self.events.source(structure).unwrap_or_else(|| "<kernel>".into())
     }
 
+    /// Whether that is the name of all accesses of this call, and the argument of the call that it depends on while
+    /// descriptors are open on what they are.
+    pub fn depends(&self, structure: bool) -> Option<Option<usize>> {
+        self.events.depends(structure)
+    }
+
     /// Takes what it has in common with other processes, which is to be where events are taken.
     pub fn take_common(&mut self) -> (Names, Files) {
         let names = std::mem::take(self.events.names());
