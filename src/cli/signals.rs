@@ -3,7 +3,7 @@
 use super::pager;
 use super::say::say;
 use crate::files;
-use signal_hook::consts::{SIGABRT, SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
+use signal_hook::consts::{SIGABRT, SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::exfiltrator::origin::Origin;
 use signal_hook::iterator::{Signals, SignalsInfo};
@@ -76,11 +76,10 @@ pub fn on_user_signal(mut on: impl FnMut() + Send + 'static) {
 /// Limits that writing meets are errors of writing; reading what is no longer there ends addfg with
 /// a message.
 pub fn make_faults_errors() {
-    // SAFETY: to ignore a signal is always allowed. The handlers run in the thread that
-    // read a mapped file, in our own code or a copy of bytes, or that gave up: neither holds a lock
-    // of the allocator. They never return.
+    crate::record::take_signals();
+    // SAFETY: the handlers run in the thread that read a mapped file, in our own code or a copy of bytes, or that gave
+    // up: neither holds a lock of the allocator. They never return.
     unsafe {
-        libc::signal(SIGXFSZ, libc::SIG_IGN);
         // By Rust and by DuckDB, when memory cannot be had.
         let _ = signal_hook::low_level::register(SIGABRT, || {
             say!("addfg: ended for want of memory, or by a defect; files are as they were");

@@ -11,6 +11,7 @@ use crate::query;
 use crate::record::recorder::Recorder;
 use crate::record::{self, Finished, Plan, Recording};
 use crate::store::open;
+use crate::text::visible;
 use anyhow::Context;
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -153,7 +154,7 @@ pub fn check(database: &Path, sums: &LiveSums) -> anyhow::Result<bool> {
     Ok(differs)
 }
 
-/// Writes the sums as lines of words with tabs between.
+/// Writes the sums as lines of words with tabs between. Names have no tabs and no ends of lines of their own.
 pub fn write(path: &Path, sums: &LiveSums) -> anyhow::Result<()> {
     let mut text = String::new();
     for ((writer, reader, via), row) in &sums.flows {
@@ -164,18 +165,20 @@ pub fn write(path: &Path, sums: &LiveSums) -> anyhow::Result<()> {
         };
         let numbers =
             [bytes.to_string(), unknown(unique_bytes), transfers.to_string(), unknown(addresses)];
+        let [writer, reader, via] = [writer, reader, via].map(|name| visible(name));
         writeln!(text, "flow\t{writer}\t{reader}\t{via}\t{}", numbers.join("\t"))?;
     }
     for (name, row) in &sums.functions {
         let FunctionSums { calls, steps_self, steps_total, written_bytes } = row;
         let numbers = [calls, steps_self, steps_total, written_bytes].map(u64::to_string);
-        writeln!(text, "function\t{name}\t{}", numbers.join("\t"))?;
+        writeln!(text, "function\t{}\t{}", visible(name), numbers.join("\t"))?;
     }
     for ((caller, callee, kind), row) in &sums.calls {
+        let [caller, callee, kind] = [caller, callee, kind].map(|name| visible(name));
         writeln!(text, "call\t{caller}\t{callee}\t{kind}\t{}\t{}", row.calls, row.steps)?;
     }
     for (chain, row) in &sums.contexts {
-        writeln!(text, "context\t{chain}\t{}\t{}", row.calls, row.steps_self)?;
+        writeln!(text, "context\t{}\t{}\t{}", visible(chain), row.calls, row.steps_self)?;
     }
     for problem in &sums.problems {
         writeln!(text, "problem\t{problem}")?;
@@ -184,4 +187,22 @@ pub fn write(path: &Path, sums: &LiveSums) -> anyhow::Result<()> {
         writeln!(text, "problem\tthe recorder has not sent all")?;
     }
     std::fs::write(path, text).with_context(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_no_tabs_and_no_ends_of_lines() {
+        let mut sums = LiveSums { is_whole: true, ..LiveSums::default() };
+        let key = ["<read: a\tb>", "f\ng", "heap"].map(str::to_owned).into();
+        sums.flows.insert(key, FlowSums { bytes: 4, ..FlowSums::default() });
+        sums.functions.insert("a\tb".into(), FunctionSums::default());
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        write(file.path(), &sums).expect("it is written");
+        let text = std::fs::read_to_string(file.path()).expect("it is read");
+        let lines = ["flow\t<read: a\\tb>\tf\\ng\theap\t4\t0\t0\t0", "function\ta\\tb\t0\t0\t0\t0"];
+        assert_eq!(text.lines().collect::<Vec<_>>(), lines);
+    }
 }

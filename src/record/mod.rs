@@ -7,6 +7,7 @@
 mod emulator;
 mod error;
 mod family;
+mod inherited;
 mod own_folder;
 mod pipe;
 mod program;
@@ -21,6 +22,7 @@ use crate::trace::input::Input;
 use emulator::Emulator;
 pub use error::RecordError;
 use family::{Family, Folder, Waiter};
+pub use inherited::take_signals;
 use recorder::Recorder;
 use said::{Said, memory_file};
 use std::ffi::{OsStr, OsString};
@@ -412,8 +414,7 @@ impl Recorder {
                         return Err(io::Error::last_os_error());
                     }
                 }
-                // The program is not to inherit what addfg ignores.
-                libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
+                inherited::give_back_signals();
                 Ok(())
             });
         }

@@ -41,6 +41,30 @@ pub fn record(options: &[&str], program: &[&str]) -> Output {
     command(&arguments).env("XDG_CACHE_HOME", cache).output().expect("addfg runs")
 }
 
+/// Who starts addfg may ignore signals, SIGCHLD among them: it learns how the program ended nevertheless, and the
+/// program finds them as it would alone.
+#[test]
+fn signals_are_those_of_who_started_addfg() {
+    let scratch = Scratch::new("record-signals");
+    let Some(program) = program(&scratch, "ignored") else { return };
+    for ignored in ["CHLD", "XFSZ", "CHLD XFSZ USR2"] {
+        let begun = |words: &[&str]| {
+            let script = format!("trap '' {ignored}; exec \"$@\"");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &script, "sh"]).args(words);
+            shell.env("ADDFG_PAGER", "").output().expect("sh")
+        };
+        let alone = begun(&[utf8(&program)]);
+        let db = scratch.path("p.duckdb");
+        let addfg = env!("CARGO_BIN_EXE_addfg");
+        let recorded =
+            begun(&[addfg, "record", "-q", "--force", "-o", utf8(&db), "--", utf8(&program)]);
+        assert!(recorded.status.success(), "{ignored}: {}", said(&recorded));
+        assert_eq!(printed(&recorded), printed(&alone), "{ignored}");
+        assert_eq!(printed(&alone).matches(" ignored").count(), ignored.split(' ').count());
+    }
+}
+
 /// A link to the file that ran has another name than the one that was mapped.
 #[test]
 fn a_program_may_be_given_by_a_link_to_it() {
