@@ -26,7 +26,7 @@ pub enum Kind {
     End,
     /// An event as a stream has it, with the steps before it.
     Event,
-    /// Answered with the number of what the kernel's accesses are named by.
+    /// Answered with the number of what the kernel's accesses are named by, and for which others that is so.
     Source,
     /// The sums as they are have been said; the program goes on.
     Snapshot,
