@@ -69,6 +69,16 @@ fn agrees(name: &str, arguments: &[&str]) {
     assert_eq!(tables(&output), ALL, "{name}: {}", said(&output));
 }
 
+/// Descriptors are open on other files all the time: what the kernel reads and writes has the names of then.
+#[test]
+fn what_the_kernel_takes_has_the_names_of_files_that_come_and_go() {
+    for seed in seeds(2) {
+        for how in ["-", "t", "a", "ta"] {
+            agrees("reopened.c", &[seed.to_string().as_str(), how]);
+        }
+    }
+}
+
 /// Saves and restores of registers at each depth of a recursion.
 #[test]
 fn recursion_agrees() {

@@ -17,12 +17,13 @@ fn agree(scratch: &Scratch, run: &[&str]) {
 /// Forked ones have their parent's memory, those of an `exec` begin anew, and threads stay behind.
 #[test]
 fn processes_agree() {
-    let programs: [(&str, &[&str]); 5] = [
+    let programs: [(&str, &[&str]); 6] = [
         ("family.c", &[]),
         ("inherited.c", &[]),
         ("forked_threads.c", &[]),
         ("tree.c", &[]),
         ("execs.c", &["exit 3"]),
+        ("reopened.c", &["5", "f"]),
     ];
     for (name, arguments) in programs {
         let scratch = Scratch::new("sums-processes");
