@@ -47,21 +47,21 @@ pub fn record(options: &[&str], program: &[&str]) -> Output {
 fn signals_are_those_of_who_started_addfg() {
     let scratch = Scratch::new("record-signals");
     let Some(program) = program(&scratch, "ignored") else { return };
-    for ignored in ["CHLD", "XFSZ", "CHLD XFSZ USR2"] {
+    for ignored in ["CHLD", "XFSZ", "CHLD,XFSZ,USR2"] {
         let begun = |words: &[&str]| {
-            let script = format!("trap '' {ignored}; exec \"$@\"");
-            let mut shell = Command::new("sh");
-            shell.args(["-c", &script, "sh"]).args(words);
-            shell.env("ADDFG_PAGER", "").output().expect("sh")
+            let mut env = Command::new("env");
+            env.arg(format!("--ignore-signal={ignored}")).args(words).output().expect("env")
         };
         let alone = begun(&[utf8(&program)]);
-        let db = scratch.path("p.duckdb");
-        let addfg = env!("CARGO_BIN_EXE_addfg");
+        if !alone.status.success() {
+            return skipped("env of coreutils before 8.31");
+        }
+        assert_eq!(printed(&alone).matches(" ignored").count(), ignored.split(',').count());
+        let (db, addfg) = (scratch.path("p.duckdb"), env!("CARGO_BIN_EXE_addfg"));
         let recorded =
             begun(&[addfg, "record", "-q", "--force", "-o", utf8(&db), "--", utf8(&program)]);
         assert!(recorded.status.success(), "{ignored}: {}", said(&recorded));
         assert_eq!(printed(&recorded), printed(&alone), "{ignored}");
-        assert_eq!(printed(&alone).matches(" ignored").count(), ignored.split(' ').count());
     }
 }
 
