@@ -20,7 +20,8 @@ pub fn take_signals() {
     }
 }
 
-/// Has them as addfg was given them, in a child before `exec`: nothing here may allocate or lock.
+/// Has them as addfg was given them, in a child before `exec`: nothing here may allocate or lock. (Valgrind gives its
+/// programs SIGCHLD's default all the same.)
 pub(super) fn give_back_signals() {
     for ((signal, _), ignored) in OWN.iter().zip(&IGNORED) {
         let given = if ignored.load(Ordering::Relaxed) { libc::SIG_IGN } else { libc::SIG_DFL };
