@@ -495,8 +495,12 @@ static void sums_asked(void)
     while (summing && was_asked()) sums_snapshot(WAS_ASKED);
 }
 
-/* Nothing follows, if the process becomes another program. */
-static void sums_exec(void) { sums_snapshot(BEFORE_EXEC); }
+/* Nothing follows, if the process becomes another program: what does tells addfg that it did not. */
+static void sums_exec(void)
+{
+    sums_snapshot(BEFORE_EXEC);
+    at_once = True;
+}
 
 /* Rows of the process that this one comes from are not its own. Their numbers stay. */
 static void forget_rows(void)

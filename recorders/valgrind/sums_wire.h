@@ -12,12 +12,13 @@ static Int sums_fd = -1;
 /* Where each process of a tree finds addfg; NULL: there is one process. What addfg calls this one. */
 static const HChar *sums_at;
 static UInt sums_process = ~0u;
-/* Messages that were not sent yet; where the one that is being made begins, with a head of 8 bytes. The answer that is
- * being read. */
+/* Messages that were not sent yet; where the one that is being made begins, with a head of 8 bytes. */
 static UChar *said;
 static UInt said_length, said_room, said_start;
-/* Messages without an answer are sent together, up to so many bytes. */
+/* Messages without an answer are sent together, up to so many bytes. The next one is sent at once. */
 #define TOGETHER 4096
+static Bool at_once = False;
+/* The answer that is being read. */
 static UChar *heard;
 static UInt heard_length, heard_at, heard_room;
 
@@ -94,6 +95,7 @@ static void say_all(void)
         if (sent) __atomic_fetch_add(sent_by_us(), (UInt)sr_Res(r), __ATOMIC_RELEASE);
     }
     said_length = 0;
+    at_once = False;
 }
 
 /* Whether nobody waits for what follows from it. */
@@ -104,7 +106,7 @@ static void say_end(UInt kind)
     UInt length = said_length - said_start - 8;
     VG_(memcpy)(said + said_start, &kind, 4);
     VG_(memcpy)(said + said_start + 4, &length, 4);
-    if (!can_wait(kind) || said_length > TOGETHER) say_all();
+    if (!can_wait(kind) || at_once || said_length > TOGETHER) say_all();
 }
 
 static Bool hear_bytes(UChar *to, UInt length)

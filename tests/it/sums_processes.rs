@@ -91,6 +91,22 @@ fn a_killed_process_is_said() {
     assert_ne!(rows(&db, "SELECT sum(steps) FROM thread"), ["0"]);
 }
 
+/// What a process did since it could not become another program is missed, too.
+#[test]
+fn a_process_that_is_killed_behind_an_exec_that_failed_is_said() {
+    let scratch = Scratch::new("sums-no-exec");
+    let Some(program) = program(&scratch, "no_exec.c") else { return };
+    let db = scratch.path("run.duckdb");
+    let all = ["record", "-q", "--no-steps", "--follow", "-o", utf8(&db), "--", utf8(&program)];
+    let output = command(&all).output().expect("addfg runs");
+    assert!(
+        said(&output).contains("1 of 2 processes sent nothing: they were killed"),
+        "{}",
+        said(&output)
+    );
+    assert_eq!(output.status.code(), Some(1));
+}
+
 /// There is room for the names of files in each process.
 #[test]
 fn each_process_has_names_of_its_own() {

@@ -3,8 +3,8 @@
 
 Answers come in pieces of any size, some with more behind what is asked for than there is room for, and words that ask for
 the sums (docs/sums.md) before and behind them. The file that IN_PIECES names gets how often they were asked for, and how often
-they came. With an odd IN_PIECES_SEED the recorder is given memory that counts the bytes, else none. IN_PIECES_LAST=N: addfg is gone behind N answers; with a fraction, so much of the next one comes. Of `rows`: when
-the first rows have come.
+they came. With an odd IN_PIECES_SEED the recorder is given memory that counts the bytes, else none. IN_PIECES_LAST=N: addfg
+is gone behind N answers; with a fraction, so much of the next one comes. Of `rows`: when the first rows have come.
 """
 
 import mmap
