@@ -140,6 +140,7 @@ static Bool in_exit(ThreadId tid);
 static Bool in_call(ThreadId tid);
 /* Files in memory (files.h). */
 static void tell_all_shared(void);
+static void memory_wiped(void);
 /* Memory that is there (calls.h). */
 static Bool readable(Addr a, SizeT size);
 /* Descriptors (calls.h). */
@@ -465,4 +466,5 @@ static void forked(ThreadId tid)
     tell_all_shared();
     sums_inherit(False);
     EVENT(ADDFG_INHERIT, VG_(getppid)());
+    memory_wiped();
 }

@@ -40,6 +40,8 @@ static Lost *lost;
 static UInt lost_count, lost_room;
 /* Memory that is mapped may have no pages, and cannot be read. */
 static Bool lacks_pages = False;
+/* A process that is forked may have zeros where its parent has something. */
+static Bool wipes_on_fork = False;
 
 static Bool same_file(FileKey a, FileKey b) { return a.device == b.device && a.number == b.number; }
 
@@ -277,8 +279,9 @@ static void remap_call(const UWord *args, Addr to)
  * stands before had been done. */
 static void advise_call(Addr start, SizeT length, UWord advice, UWord error)
 {
-    enum { DONTNEED = 4, FREE = 8, REMOVE = 9, DONTFORK = 10, DONTNEED_LOCKED = 24, POISON = 100, GUARD = 102 };
+    enum { DONTNEED = 4, FREE = 8, REMOVE = 9, DONTFORK = 10, WIPEONFORK = 18, DONTNEED_LOCKED = 24, POISON = 100, GUARD = 102 };
     lacks_pages |= advice == DONTFORK || advice == POISON || advice == GUARD;
+    wipes_on_fork |= advice == WIPEONFORK && !error;
     if (advice != DONTNEED && advice != FREE && advice != REMOVE && advice != DONTNEED_LOCKED && advice != GUARD) return;
     Addr end = start + VG_PGROUNDUP(length);
     /* Where something is that is not shared and writable, it goes no further. */
@@ -306,6 +309,46 @@ static void advise_call(Addr start, SizeT length, UWord advice, UWord error)
         if (!shared || advice == REMOVE) fresh(at, next);
         at = next;
     }
+}
+
+/* A line of `/proc/self/smaps`: a mapping, or what is so of the one before. */
+static void note_wiped(const HChar *line)
+{
+    static Addr start, end;
+    HChar *behind;
+    if (!VG_(strncmp)(line, "VmFlags:", 8)) {
+        if (VG_(strstr)(line, " wf")) fresh(start, end);
+        return;
+    }
+    Addr low = VG_(strtoull16)(line, &behind);
+    if (behind == line || *behind != '-') return;
+    start = low;
+    end = VG_(strtoull16)(behind + 1, NULL);
+}
+
+/* A process was forked: the kernel knows which of its memory is wiped (MADV_WIPEONFORK), wherever that has been moved. */
+static void memory_wiped(void)
+{
+    HChar line[256], text[4096];
+    UInt length = 0;
+    Int n;
+    if (!wipes_on_fork) return;
+    SysRes opened = VG_(open)("/proc/self/smaps", VKI_O_RDONLY, 0);
+    if (sr_isError(opened)) {
+        VG_(umsg)("addfg: without /proc/self/smaps it is not known what fork has wiped: process %d seems to have what its parent wrote there\n",
+                  VG_(getpid)());
+        return;
+    }
+    while ((n = VG_(read)(sr_Res(opened), text, sizeof text)) > 0) {
+        for (Int i = 0; i < n; i++) {
+            if (text[i] != '\n' && length < sizeof line - 1) line[length++] = text[i];
+            if (text[i] != '\n') continue;
+            line[length] = 0;
+            length = 0;
+            note_wiped(line);
+        }
+    }
+    VG_(close)(sr_Res(opened));
 }
 
 /* `fallocate`: holes and zeros. What a private mapping has of its own stays, unless pages behind it get another place. */

@@ -202,3 +202,25 @@ fn memory_that_was_taken_away_has_no_writer() {
         assert_eq!(rows(&db, sums), counted, "{more:?}");
     }
 }
+
+/// What a fork wipes nobody has written in the new process. The program counts what it reads.
+#[test]
+fn memory_that_a_fork_wipes_has_no_writer() {
+    let scratch = Scratch::new("whose-wiped");
+    let Some(wiped) = compiled(&scratch, &program("wiped"), "wiped", &[]) else { return };
+    let sums = "SELECT reader[6:], coalesce(sum(bytes) FILTER (writer = 'fill'), 0)
+                FROM function_dataflow WHERE reader LIKE 'take_%' AND via <> 'register' GROUP BY ALL ORDER BY 1";
+    for more in [&[][..], &["--no-steps"]] {
+        let db = scratch.path("p.duckdb");
+        let options = [&["--force", "-q", "--follow", "-o", utf8(&db)], more].concat();
+        let output = record(&options, &[utf8(&wiped)]);
+        assert!(output.status.success(), "{}", said(&output));
+        let text = printed(&output);
+        let mut counted: Vec<String> = text.lines().map(|line| line.replace(' ', ",")).collect();
+        counted.sort();
+        for known in ["grandchild,0", "half,4096", "kept,5000", "parent,5000"] {
+            assert!(counted.contains(&known.to_owned()), "{counted:?}");
+        }
+        assert_eq!(rows(&db, sums), counted, "{more:?}");
+    }
+}
