@@ -336,7 +336,7 @@ fn decode(_: &str, input: &[u8]) {
         static DECODERS: Vec<std::cell::RefCell<Box<dyn isa::Decoder>>> =
             [Isa::X86_64, Isa::X86, Isa::Arm, Isa::Aarch64, Isa::Riscv32, Isa::Riscv64]
                 .into_iter()
-                .map(|isa| std::cell::RefCell::new(isa::decoder(isa, false)))
+                .map(|isa| std::cell::RefCell::new(isa::decoder(isa, Default::default())))
                 .collect();
     }
     let at = input.len() / 2;

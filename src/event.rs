@@ -221,12 +221,14 @@ pub enum Keeps {
     Frame,
     /// The same with floating-point registers, or it is not known whether these are in it.
     LongFrame,
+    /// The link register, and those that fast interrupts have of their own (32-bit ARM).
+    Fast,
 }
 
 impl Keeps {
     /// Their names, those of a frame in its order: a word each.
     ///
-    /// Source: ARMv7-M Architecture Reference Manual (DDI 0403), B1.5.6.
+    /// Sources: ARMv7-M Architecture Reference Manual (DDI 0403), B1.5.6; Arm Architecture Reference Manual (DDI 0406), B1.3.2.
     pub fn registers(self) -> &'static [&'static str] {
         const FRAME: [&str; 24] = [
             "r0", "r1", "r2", "r3", "r12", "lr", "pc", "cpsr", "s0", "s1", "s2", "s3", "s4", "s5",
@@ -237,6 +239,7 @@ impl Keeps {
             Keeps::Link => &["lr"],
             Keeps::Frame => &FRAME[..8],
             Keeps::LongFrame => &FRAME,
+            Keeps::Fast => &["r8", "r9", "r10", "r11", "r12", "lr"],
         }
     }
 }
@@ -332,6 +335,14 @@ impl Event {
             Event::Marker { thread, text } => sink.marker(*thread, text),
         }
     }
+}
+
+/// What an ELF file says of its code beside the instruction set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dialect {
+    pub big_endian: bool,
+    /// RISC-V's Zcmp or Zcmt: their codes are not those of doubles.
+    pub zcmp: bool,
 }
 
 /// Instruction sets that addfg decodes.

@@ -604,6 +604,19 @@ static void look_for_device(qemu_plugin_meminfo_t info, addfg_u64 address)
     memcpy(cursor + 4, fields, 8 * (size_t)made);
 }
 
+/* A bit of the first megabytes of memory, or of devices, has a word of its own on some processors, which for QEMU is a device. What is
+ * accessed is the byte that the bit lies in. (ARMv7-M Architecture Reference Manual, B3.1 and the Cortex-M3's bit-banding.) */
+static bool is_bit(qemu_plugin_meminfo_t info, addfg_u64 address)
+{
+    if (!m_profile || (address >> 25 != 0x22000000 >> 25 && address >> 25 != 0x42000000 >> 25)) return false;
+    struct qemu_plugin_hwaddr *at = qemu_plugin_get_hwaddr(info, address);
+    if (!at || !qemu_plugin_hwaddr_is_io(at)) return false;
+    const char *name = qemu_plugin_hwaddr_device_name(at);
+    return name && !strncmp(name, "bitband", 7);
+}
+
+static addfg_u64 byte_of_bit(addfg_u64 address) { return (address & 0xfe000000) - 0x2000000 + ((address & 0x1ffffff) >> 5); }
+
 static addfg_u32 instruction_at(const Block *b, addfg_u64 address)
 {
     addfg_u32 i = b->instructions;
@@ -668,9 +681,13 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
         begin_next_time((addfg_u32)i);
         i = (size_t)(of - running->address);
     }
-    if (!user_mode) look_for_device(info, address);
     addfg_u32 size = qemu_plugin_mem_size_shift(info), part = running->part[i];
-    if (checking) check_access(address, 1u << size, qemu_plugin_mem_is_store(info), running->address[i]);
+    bool bit = !user_mode && is_bit(info, address);
+    if (bit) {
+        address = byte_of_bit(address);
+        size = part = 0;
+    } else if (!user_mode) look_for_device(info, address);
+    if (checking && !bit) check_access(address, 1u << size, qemu_plugin_mem_is_store(info), running->address[i]);
     if (running->conditional && running->conditional[i] && !qemu_plugin_mem_is_store(info)) return;
     addfg_u32 what = (addfg_u32)i << 8 | (addfg_u32)qemu_plugin_mem_is_store(info) << 7;
     if (size == part + 1) {

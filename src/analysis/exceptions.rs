@@ -140,6 +140,10 @@ impl<O: Output> Machine<O> {
         {
             self.data.give_link(&mut thread.registers, link);
         }
+        // What the handler before has left in its own registers is not known.
+        if entry.keeps == Keeps::Fast {
+            spans.iter().for_each(|(_, own)| self.data.give_word(&mut thread.registers, *own));
+        }
         let number = self.data.switches.next_number();
         thread.levels.enter(entry, thread.previous.take(), kept, number);
     }
@@ -239,6 +243,18 @@ impl<O: Output> Machine<O> {
         !self.threads[t].levels.waiting.is_empty()
     }
 
+    /// Takes a task that another thread has left: it runs in this one from now on.
+    fn taken_elsewhere(&mut self, t: usize, is_it: impl Fn(&Task) -> bool) -> Option<Task> {
+        let id = self.threads[t].calls.thread();
+        let mut others = self.threads.iter_mut().map(|thread| &mut thread.levels.waiting);
+        let mut task = others.find_map(|waiting| {
+            let at = waiting.iter().position(&is_it)?;
+            Some(waiting.remove(at))
+        })?;
+        task.calls.run_in(id);
+        Some(task)
+    }
+
     /// Control goes to another task, if there is one that waits for it, or it begins there: whether it
     /// does.
     fn switch(
@@ -249,8 +265,7 @@ impl<O: Output> Machine<O> {
         there: (u64, Option<FunctionId>),
         at: Point,
     ) -> bool {
-        let thread = &mut self.threads[t];
-        let Thread { calls, registers, contexts, levels, previous, .. } = thread;
+        let Thread { calls, levels, .. } = &mut self.threads[t];
         let id = calls.thread();
         let by_frame = |task: &Task| frame.is_some() && task.interrupted.frame == frame;
         // Whose registers are there is known.
@@ -264,13 +279,20 @@ impl<O: Output> Machine<O> {
             // Of equals the one that has waited longest.
             fits.rev().max_by_key(|(fit, _)| *fit).filter(|(fit, _)| *fit > Fit::No).map(|(_, i)| i)
         });
+        // Another processor may have left it.
+        let moved = match found {
+            None => self.taken_elsewhere(t, |task| by_frame(task) || by_registers(task)),
+            Some(_) => None,
+        };
+        let Thread { calls, registers, contexts, levels, previous, .. } = &mut self.threads[t];
         // A handler may have made the function that it interrupted go on elsewhere.
         let is_there = |top: &Frame<_, _>| there.1 == Some(top.function);
-        if found.is_none() && !known && calls.top().is_some_and(is_there) {
+        if found.is_none() && moved.is_none() && !known && calls.top().is_some_and(is_there) {
             return false;
         }
         calls.park(&mut CallEnd { data: &mut self.data, registers, contexts });
-        let next = found.map(|i| levels.waiting.remove(i));
+        let goes_on = found.is_some() || moved.is_some();
+        let next = moved.or_else(|| found.map(|i| levels.waiting.remove(i)));
         match &next {
             Some(task) => self.data.put_back(registers, &task.interrupted.kept, frame),
             None => self.data.begin_registers(registers, &interrupted.kept, frame),
@@ -290,7 +312,7 @@ impl<O: Output> Machine<O> {
         levels.handler = task.interrupted.handler;
         levels.irregular += 1;
         let before = std::mem::replace(&mut task.interrupted, interrupted.clone());
-        levels.taken_for = found.map(|_| before);
+        levels.taken_for = goes_on.then_some(before);
         levels.waiting.push(task);
         calls.unpark(at, &mut CallEnd { data: &mut self.data, registers, contexts });
         true

@@ -48,6 +48,8 @@ pub struct Processor {
     /// What it keeps at exceptions in a frame, and in a long one, with their words there.
     pub frame: Vec<(u64, RegSpan)>,
     pub long: Vec<(u64, RegSpan)>,
+    /// What fast interrupts have of their own.
+    pub fast: Vec<(u64, RegSpan)>,
 }
 
 /// The pass. Add definitions, push batches in order, then take the sums with [`Pass::finish`].
@@ -665,6 +667,7 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
             Keeps::Link => link.as_slice(),
             Keeps::Frame => &self.processor.frame[..],
             Keeps::LongFrame => &self.processor.long[..],
+            Keeps::Fast => &self.processor.fast[..],
         };
         self.machine.enter(entry, spans, self.processor.link, (there, at));
     }

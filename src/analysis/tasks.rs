@@ -77,6 +77,7 @@ fn processor() -> Processor {
     let frame: Vec<(u64, RegSpan)> =
         (0..).zip(words.map(|offset| RegSpan { offset, size: 4 })).collect();
     Processor {
+        fast: Vec::new(),
         register_bytes: REGISTERS.into(),
         slot: FrameSlot::StackPointer,
         link: Some(RegSpan { offset: 120, size: 8 }),

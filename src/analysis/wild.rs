@@ -92,6 +92,7 @@ fn setting(code: &mut Code, random: &mut Random, seed: u64) {
     let setting = &mut code.setting;
     if seed % 2 == 1 {
         setting.processor = Some(Processor {
+            fast: Vec::new(),
             register_bytes: REGISTERS.into(),
             slot: FrameSlot::StackPointer,
             link: Some(RegSpan { offset: 120, size: 8 }),

@@ -62,15 +62,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "speedscope" | "chrome" => rows::ensure(&db, Detail::Instance)?,
         "dcfg" => rows::ensure(&db, Detail::Pairs)?,
         "callgrind" => rows::ensure_short(&db, Detail::Instance)?,
-        "csv" | "parquet" | "sqlite"
-            if !args.quiet
-                && options.tables.is_empty()
-                && packed::lacks(&db, &Wanted::all(Detail::Pairs))? =>
-        {
-            say!(
-                "addfg: the run is packed, so that tables of steps, communications and calls are empty: `addfg rows {}` makes them first",
-                args.database.db.display()
-            );
+        "csv" | "parquet" | "sqlite" if !args.quiet && options.tables.is_empty() => {
+            let empty = "tables of steps, communications, calls and events are empty";
+            if packed::lacks(&db, &Wanted::all(Detail::Pairs))? {
+                say!(
+                    "addfg: the run is packed, so that {empty}: `addfg rows {}` makes them first",
+                    args.database.db.display()
+                );
+            } else if packed::has_sums_only(&db)? {
+                say!("addfg: this database has sums only, so that {empty}");
+            }
         }
         _ => {}
     }

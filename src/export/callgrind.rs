@@ -129,7 +129,9 @@ pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Resul
         first_line.insert(id, line.unwrap_or(0));
     }
     let program: Option<String> = connection
-        .query_row("SELECT min(path) FROM input WHERE role = 'elf'", [], |r| r.get(0))
+        .query_row("SELECT path FROM input WHERE role = 'elf' ORDER BY input_id LIMIT 1", [], |r| {
+            r.get(0)
+        })
         .unwrap_or_default();
     writeln!(out, "# callgrind format\nversion: 1\ncreator: addfg-{}", env!("CARGO_PKG_VERSION"))?;
     if let Some(program) = program {

@@ -33,7 +33,7 @@ pub fn write(
     let names = FunctionNames::read(connection)?;
     let mut processes: BTreeMap<ThreadId, ProcessId> = BTreeMap::new();
     writeln!(out, "{{\"traceEvents\":[")?;
-    let sql = "SELECT t.thread_id, t.process_id, t.tid, coalesce(p.name, (SELECT min(path) FROM input WHERE role = 'elf')), p.pid
+    let sql = "SELECT t.thread_id, t.process_id, t.tid, coalesce(p.name, (SELECT path FROM input WHERE role = 'elf' ORDER BY input_id LIMIT 1)), p.pid
                FROM thread t LEFT JOIN process p USING (process_id) ORDER BY t.thread_id";
     each::<ExportError>(connection, sql, &[], |r| {
         let (thread, process): (ThreadId, ProcessId) = (r.get(0)?, r.get(1)?);

@@ -24,6 +24,7 @@ const EF_ARM_BE8: u32 = 0x0080_0000;
 
 /// Build attributes.
 const SHT_ARM_ATTRIBUTES: u32 = 0x7000_0003;
+const SHT_RISCV_ATTRIBUTES: u32 = 0x7000_0003;
 
 /// Longest symbol name that is read, in bytes.
 const MAX_NAME: usize = 1 << 16;
@@ -238,6 +239,16 @@ impl ElfFile {
         let found = self.sections.iter().position(of_arm).filter(|_| self.isa == Isa::Arm);
         let profile = |i| attributes::profile(self.raw(i), self.big_endian());
         found.is_some_and(|i| profile(i) == Ok(Some(b'M')))
+    }
+
+    /// Made for processors with RISC-V's Zcmp or Zcmt, as the build attributes say: a list of extensions.
+    pub fn has_zcmp(&self) -> bool {
+        let riscv = matches!(self.isa, Isa::Riscv32 | Isa::Riscv64);
+        let of_riscv = |s: &SectionHeader| s.sh_type == SHT_RISCV_ATTRIBUTES;
+        let found = self.sections.iter().position(of_riscv).filter(|_| riscv);
+        let names =
+            |word: &[u8]| found.is_some_and(|i| memchr::memmem::find(self.raw(i), word).is_some());
+        names(b"_zcmp") || names(b"_zcmt")
     }
 
     /// The symbol value of code without the bit that says Thumb.

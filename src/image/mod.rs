@@ -3,7 +3,7 @@
 //! [`Image`] is one file, addresses as linked. [`AddressSpace`] is what was loaded where, addresses
 //! at run time.
 
-use crate::event::Isa;
+use crate::event::{Dialect, Isa};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -162,8 +162,8 @@ pub struct Image {
     pub isa: Isa,
     /// Byte order of data.
     pub big_endian: bool,
-    /// Byte order of instructions; differs from that of data on ARM (BE8) and big-endian AArch64.
-    pub big_endian_code: bool,
+    /// The byte order of instructions differs from that of data on ARM (BE8) and big-endian AArch64.
+    pub dialect: Dialect,
     /// Made for processors of ARM's M profile.
     pub m_profile: bool,
     /// Where a program for RISC-V calls Spike's host: the symbol `tohost`.
@@ -280,7 +280,7 @@ impl Image {
             path: path.to_owned(),
             isa: file.isa,
             big_endian: file.big_endian(),
-            big_endian_code: file.big_endian_code(),
+            dialect: Dialect { big_endian: file.big_endian_code(), zcmp: file.has_zcmp() },
             m_profile: file.is_m_profile(),
             tohost,
             pie: file.header.e_type == goblin::elf::header::ET_DYN,
@@ -297,6 +297,12 @@ impl Image {
             linked: OnceLock::new(),
             thumb,
         }
+    }
+
+    /// Link-time addresses of what is loaded, in the file's order.
+    pub fn segments(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let segments = self.file.segments.iter();
+        segments.map(|s| (s.p_vaddr, s.p_vaddr.saturating_add(s.p_memsz)))
     }
 
     /// Contents of a section by name, whether it is loaded or not, decompressed; None where there

@@ -2,6 +2,7 @@
 
 use super::ranges::{self, Range};
 use super::{Brackets, Dimension, Function, Image, Inlined, Owner, Section, Variable};
+use crate::event::Dialect;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
@@ -19,8 +20,9 @@ pub struct FunctionRef {
     pub function: usize,
 }
 
-/// The images of a process. Where two of those that it begins with overlap, the one given first has
-/// the addresses; one that is mapped later takes them.
+/// The images of a process. Where segments of two of those that it begins with overlap, the one given first has
+/// the addresses, and what lies between segments is of the first, too; one that is mapped later takes all from its
+/// first segment to its last.
 ///
 /// All addresses are run-time addresses; look-ups are binary searches.
 #[derive(Default)]
@@ -60,10 +62,22 @@ impl Mapped {
 impl AddressSpace {
     pub fn new(images: Vec<Loaded>) -> AddressSpace {
         let mut space = AddressSpace::default();
-        for loaded in images {
-            let (start, end) = loaded.image.load_range;
-            // Addresses that an earlier image has are not this one's.
-            let own = without(&space.mapped.extents, shifted(start, end, loaded.bias));
+        // A firmware's code and data lie far apart: another one may lie between them. So segments count first.
+        let mut taken: Vec<(u64, u64)> = Vec::new();
+        let mut own: Vec<Vec<(u64, u64)>> = Vec::new();
+        for Loaded { image, bias } in &images {
+            let segments = image.segments().flat_map(|(start, end)| shifted(start, end, *bias));
+            let free = outside(&taken, segments.collect());
+            taken.extend(&free);
+            own.push(free);
+        }
+        for (Loaded { image, bias }, own) in images.iter().zip(&mut own) {
+            let (start, end) = image.load_range;
+            let between = outside(&taken, shifted(start, end, *bias));
+            taken.extend(&between);
+            own.extend(between);
+        }
+        for (loaded, own) in images.into_iter().zip(own) {
             space.add(loaded, &own);
         }
         space.sort();
@@ -186,6 +200,12 @@ impl AddressSpace {
 
     pub fn images(&self) -> &[Loaded] {
         &self.images
+    }
+
+    /// What the first image says of its code, and whether that is for ARM's M profile.
+    pub fn of_first(&self) -> (Dialect, bool) {
+        let first = self.images.first().map(|of| (of.image.dialect, of.image.m_profile));
+        first.unwrap_or_default()
     }
 
     /// Where a program calls Spike's host.

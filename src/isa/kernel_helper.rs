@@ -75,7 +75,7 @@ pub fn decode(isa: Isa, address: u64) -> Option<Decoded> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Carries, Condition, InsnDef, RunBatch, StepBatch};
+    use crate::event::{Carries, Condition, Dialect, InsnDef, RunBatch, StepBatch};
     use crate::isa::elaborate::Elaborator;
 
     /// A compare-and-exchange that succeeds, one that fails, and the thread pointer.
@@ -83,7 +83,7 @@ mod tests {
     fn helpers_access_memory_as_the_kernel_documents() {
         let file = registers(Isa::Arm);
         let carries = Carries { registers: true, registers_before: true, ..Carries::default() };
-        let mut e = Elaborator::new(Isa::Arm, false, carries, Box::new(|_| None));
+        let mut e = Elaborator::new(Isa::Arm, Dialect::default(), carries, Box::new(|_| None));
         let mut b = StepBatch::default();
         for address in [0xffff_0fc0, 0xffff_0f60, 0xffff_0fe0] {
             b.new_insns.push(InsnDef {

@@ -2,7 +2,7 @@
 
 use super::decoded::{Decoded, Decoder, RegAccess};
 use super::kernel_helper;
-use super::{registers, system_call};
+use super::{registers, system_call, zcmp};
 use crate::event::{InsnDef, Isa, RegSpan, RegUse};
 
 /// Code bytes at a run-time address, to the end of their segment or as many as a decoder needs.
@@ -32,7 +32,11 @@ pub fn resolve(
     if decoded.is_some() {
         def.bytes.clear();
     } else {
-        decoded = from_image(&mut def, decoder, code).or_else(|| from_log(&mut def, decoder));
+        decoded = zcmp::is_told(&def, isa)
+            .then(|| zcmp::decode(isa, def.address, &def.bytes))
+            .flatten()
+            .or_else(|| from_image(&mut def, decoder, code))
+            .or_else(|| from_log(&mut def, decoder));
     }
     if let Some(decoded) = &mut decoded {
         def.size = decoded.size;

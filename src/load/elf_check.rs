@@ -19,8 +19,8 @@ const OUTSIDE: u64 = 90;
 #[derive(Clone, Copy, Debug, Default)]
 struct Fit {
     instructions: u64,
-    /// Of them those with other bytes or another size than the image has, and those of which the
-    /// image makes no instruction.
+    /// Of them those with other bytes or another size than the image has, and those without bytes of
+    /// which the image makes no instruction.
     other: u64,
     /// Address of the first of them.
     first: u64,
@@ -60,10 +60,10 @@ impl Fits {
         };
         let fit = self.image(image);
         fit.instructions += 1;
-        let same = decoded.is_some_and(|decoded| {
-            let known = def.bytes.len().min(decoded.size.into()).min(here.len());
-            def.bytes[..known] == here[..known]
-        });
+        // Of an extension that addfg does not know the bytes say whether it is the same.
+        let size = decoded.map_or(def.bytes.len(), |decoded| decoded.size.into());
+        let known = def.bytes.len().min(size).min(here.len());
+        let same = (decoded.is_some() || known > 0) && def.bytes[..known] == here[..known];
         if !same {
             if fit.other == 0 {
                 fit.first = def.address;

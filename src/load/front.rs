@@ -14,7 +14,7 @@ use super::pass::{BuildPass, Send};
 use super::runs::{PackedRuns, RunRows};
 use crate::analysis::place::SectionRange;
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::event::{Carries, Event, Isa, NamedRange, Process, RunBatch, StepBatch};
+use crate::event::{Carries, Dialect, Event, Isa, NamedRange, Process, RunBatch, StepBatch};
 use crate::image::{Image, Loaded};
 use crate::isa::elaborate::Elaborator;
 use crate::isa::resolve::{resolve, undecoded};
@@ -175,7 +175,7 @@ pub struct Front {
     isa: Isa,
     space: Space,
     pub maps: Maps,
-    big_endian: bool,
+    dialect: Dialect,
     /// The code that system calls enter is part of the trace.
     pub kernel: bool,
     decoder: Box<dyn Decoder>,
@@ -217,10 +217,7 @@ pub struct GivenRanges {
 impl Front {
     /// `waiting`: images whose place only the trace tells; `named`: devices and memories that were given.
     pub fn new(isa: Isa, space: Space, waiting: Vec<Image>, named: GivenRanges) -> Self {
-        let first = |is: &dyn Fn(&Image) -> bool| {
-            space.borrow().images().first().is_some_and(|of| is(&of.image))
-        };
-        let (big_endian, m_profile) = (first(&|i| i.big_endian_code), first(&|i| i.m_profile));
+        let (dialect, m_profile) = space.borrow().of_first();
         let vectors = {
             let space = space.borrow();
             let of = |loaded: &Loaded| -> Vec<(u32, u64)> {
@@ -234,9 +231,9 @@ impl Front {
             isa,
             maps: Maps::new(isa, space.clone(), waiting),
             space,
-            big_endian,
+            dialect,
             kernel: m_profile,
-            decoder: isa::decoder(isa, big_endian),
+            decoder: isa::decoder(isa, dialect),
             elaborator: None,
             elaborated: false,
             decided: false,
@@ -435,13 +432,13 @@ impl Front {
     }
 
     pub fn steps(&mut self, batch: &mut StepBatch, carries: Carries, target: &mut Target) {
-        let (isa, big_endian, space) = (self.isa, self.big_endian, self.space.clone());
+        let (isa, dialect, space) = (self.isa, self.dialect, self.space.clone());
         self.elaborated = true;
         let carries = Carries { kernel: self.kernel, ..carries };
         let elaborator = self.elaborator.get_or_insert_with(|| {
             let tohost = space.borrow().tohost();
             let code = move |a: u64| space.borrow().bytes(a).map(|b| b[..b.len().min(16)].to_vec());
-            Elaborator::new(isa, big_endian, carries, Box::new(code)).with_tohost(tohost)
+            Elaborator::new(isa, dialect, carries, Box::new(code)).with_tohost(tohost)
         });
         // Where the log does not say which code is Thumb, the ELF's mapping symbols do.
         if isa == Isa::Arm && !carries.thumb {

@@ -183,6 +183,14 @@ pub fn is_packed(connection: &Connection) -> duckdb::Result<bool> {
     Ok(there && connection.query_row(sql, [], |r| r.get(0))?)
 }
 
+/// Whether there are sums of a run, and neither rows nor the run itself.
+pub fn has_sums_only(connection: &Connection) -> duckdb::Result<bool> {
+    let sql = "SELECT count(*) FILTER (key = 'detail' AND value = 'summary') > 0
+                      AND count(*) FILTER (key = 'longest_block') > 0 FROM meta";
+    let sums: bool = connection.query_row(sql, [], |r| r.get(0))?;
+    Ok(sums && !is_packed(connection)?)
+}
+
 /// Whether the tables do not have the rows that are wanted, and the run is packed, so that they can
 /// be made.
 pub fn lacks(connection: &Connection, wanted: &Wanted) -> duckdb::Result<bool> {

@@ -24,6 +24,8 @@ pub(super) fn processor(isa: Isa) -> Processor {
         let words = (0..).zip(keeps.registers());
         words.filter_map(|(word, name)| Some((word, registers.lookup(name)?))).collect()
     };
-    let (link, frame) = (registers.lookup("lr"), spans(Keeps::Frame));
-    Processor { register_bytes: registers.size, slot, link, frame, long: spans(Keeps::LongFrame) }
+    let (link, frame, long) =
+        (registers.lookup("lr"), spans(Keeps::Frame), spans(Keeps::LongFrame));
+    let fast = if isa == Isa::Arm { spans(Keeps::Fast) } else { Vec::new() };
+    Processor { register_bytes: registers.size, slot, link, frame, long, fast }
 }

@@ -353,10 +353,12 @@ fn is_given_up(line: &OverviewLine, most: f64, layout: &Layout) -> bool {
 fn caption(overview: &Overview, placed: Option<&Layout>) -> String {
     let boxes = overview.parts.iter().filter(|p| p.role == BoxRole::Function).count();
     let mut lines = vec![format!(
-        "<B>{}</B>: {} steps. Boxes: {boxes} of {} functions, darker: more steps; the others are counted with their callers.",
+        "<B>{}</B>: {} steps. Boxes: {boxes} of {} {}, darker: more steps{}.",
         html(&overview.program),
         human_count(overview.steps),
-        overview.functions
+        overview.functions,
+        if overview.functions == 1 { "function" } else { "functions" },
+        if boxes < overview.functions { "; the others are counted with their callers" } else { "" }
     )];
     let mut via: Vec<Via> = overview.lines.iter().filter_map(|l| l.via).collect();
     via.sort();

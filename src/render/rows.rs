@@ -98,7 +98,12 @@ fn short(name: &str) -> String {
         let (what, class) = name.strip_prefix('{')?.strip_suffix(")}")?.split_once('(')?;
         Some(format!("{{{what}({})}}", short_name(class)))
     };
-    by().or_else(made).unwrap_or_else(|| short_name(name))
+    // What GCC makes of a function in C, `f.constprop.0`, is not the function `f`, which may be there, too.
+    let clone = || {
+        let made = [".isra.", ".part.", ".constprop."].iter().any(|word| name.contains(word));
+        (made && !name.contains(['(', ':'])).then(|| name.to_owned())
+    };
+    by().or_else(made).or_else(clone).unwrap_or_else(|| short_name(name))
 }
 
 /// By whole name the one that a table shows: no two functions of it are shown by one.

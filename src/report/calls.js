@@ -339,7 +339,7 @@
           const [from, to] = timeline.span.map(x);
           g.globalAlpha = 0.18; g.fillStyle = accent; g.fillRect(Math.min(from, to), 0, Math.abs(to - from), height); g.globalAlpha = 1;
         }
-        readout.textContent = `${exact(Math.round(timeline.from))} to ${exact(Math.round(timeline.to))} of ${exact(end)} ${unit}`;
+        readout.textContent = `${exact(Math.round(timeline.from))} to ${exact(Math.round(timeline.to))} of ${exact(raw.timeline.unit === "time" ? end : STEPS)} ${unit}`;
       };
       const at = event => {
         const room = sheet.getBoundingClientRect(), px = event.clientX - room.left, py = event.clientY - room.top - TOP;

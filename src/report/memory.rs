@@ -67,11 +67,11 @@ fn over_time(profile: &Profile, places: &Places) -> Value {
     let pages: BTreeSet<u64> = profile.pages.keys().map(|k| k.1).collect();
     let pages: Vec<u64> = pages.into_iter().collect();
     let group = pages.len().div_ceil(ROWS).max(1);
-    // A page where a section ends or begins is the section's.
+    // A page of which a section has some bytes is the section's.
     let via = |address: u64| {
         let at = |process, address| places.at(When { process, seq: i64::MAX }, address).via;
-        let ends = |process| [address, address + (PAGE - 1)].map(|a| at(process, a));
-        let mut all = places.processes().into_iter().flat_map(ends);
+        let words = |process| (0..PAGE).step_by(16).map(move |by| at(process, address | by));
+        let mut all = places.processes().into_iter().flat_map(words);
         all.find(|via| *via != "heap").unwrap_or("heap")
     };
     let row = |first: &u64| {

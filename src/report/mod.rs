@@ -5,6 +5,7 @@
 //! policy in the page forbids requests, whatever is in it.
 
 use crate::graph::{Context, GraphError, Recursion, Stubs, Via};
+use crate::load::packed;
 use crate::query::each;
 use crate::text::visible;
 use duckdb::Connection;
@@ -82,6 +83,9 @@ pub fn page(connection: &Connection, options: &Options) -> Result<String, Report
 /// What the page shows, as its script reads it; rows are arrays, see `base.js`.
 pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportError> {
     let mut notes = Vec::new();
+    // Before rows are made of a packed run, which says other things of itself.
+    let meta = texts(connection, report!("info_meta"), 2)?;
+    let mut missing = missing(connection)?;
     let mut functions = Functions::read(connection, options.functions, &mut notes)?;
     let data = data_edges(connection, &functions, options.edges, &mut notes)?;
     let calls = call_edges(connection, &functions, options.edges, &mut notes)?;
@@ -89,8 +93,7 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
     let has_steps = functions.rows.iter().any(|f| f[SELF].as_i64().is_some());
     let tree = tree(connection, &mut functions, has_steps, options.contexts, &mut notes)?;
     let timeline = timeline(connection, &functions, options.bars, &mut notes)?;
-    let source = source::source(connection, &functions, options, &mut notes)?;
-    let mut missing = missing(connection)?;
+    let source = source::source(connection, &functions, options, (&mut notes, &mut missing))?;
     let loops = loops::loops(connection, &functions, options, &mut missing)?;
     let (memory, objects) = memory::memory(connection, &functions, options, &mut missing)?;
     let changes = changes::changes(connection, options, &mut notes)?;
@@ -101,7 +104,7 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
     let cuts = plan::cuts(connection, options, (&sets, &mut missing))?;
     Ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "meta": texts(connection, report!("info_meta"), 2)?,
+        "meta": meta,
         "inputs": texts(connection, report!("info_inputs"), 6)?,
         "problems": texts(connection, report!("info_diagnostics"), 6)?,
         "unit": if has_steps { "steps" } else { "time" },
@@ -492,8 +495,11 @@ fn missing(connection: &Connection) -> Result<Vec<Value>, ReportError> {
     }
     if instances == 0 {
         let why = match detail.as_deref() {
+            Some("summary") if packed::is_packed(connection)? => {
+                "No call instances: `addfg rows DB` makes them of the packed run.".to_owned()
+            }
             Some("summary") => {
-                "No call instances: `addfg rows DB` makes them of a packed run, or build the database with --detail instance."
+                "No call instances: this database keeps no steps. Record or build it with them."
                     .to_owned()
             }
             _ => format!("No call instances: this trace{format} has none."),

@@ -66,7 +66,7 @@
     $("glance").replaceChildren(lines, labels, boxes);
     $("glance-path").replaceChildren(opened ? el("button", { type: "button", onclick: () => openPart(null) }, "Whole run") : "", opened ? ` › ${whole.parts[glance.open][1]}` : "Whole run",
       run.byFile && !opened ? el("button", { type: "button", id: "glance-kind", onclick: () => { glance.files = !glance.files; openPart(null); } }, glance.files ? "Show functions" : "Show files") : "");
-    const text = opened ? ["What is counted with this box, and what exchanges data with it"] : [`${from.parts.filter(p => p[0] === "function" || p[0] === "file").length} boxes of ${plural(F.filter(f => !APART[f.i] && f.kind !== "pseudo" && f.kind !== "others").length, "function")}; the others are counted with their callers`];
+    const text = opened ? ["What is counted with this box, and what exchanges data with it"] : [boxesOf(from.parts.filter(p => p[0] === "function" || p[0] === "file").length)];
     if (from.lines.some(l => l[4] !== null)) text.push(`arrows: bytes that one writes and the other reads, each once per call; ${Math.round(100 * from.drawn)} % of them`);
     if (!opened && run.startUp) text.push(`not drawn: start-up and dynamic linker, ${percent(run.startUp, run.steps)} of the steps`);
     if (from.parts.some(p => p[0] === "helper")) text.push("dashed: a function that several boxes call, its data is for any of them, its steps are counted with them");
@@ -74,6 +74,10 @@
     $("glance-status").textContent = text.join(" · ");
   };
 
+  function boxesOf(n) {
+    const all = raw.overview.functions;
+    return `${n} ${n === 1 ? "box" : "boxes"} of ${plural(all, "function")}${n < all ? "; the others are counted with their callers" : ""}`;
+  }
   /** The function, or what else the box stands for, with what is counted with it. */
   function panelPart(p) {
     if (p.f) panelFunction(p.f);

@@ -6,6 +6,7 @@ use super::groups::Group;
 use super::missing::{or_say, steps};
 use super::options::{Options, ReportError};
 use crate::id::FunctionId;
+use crate::load::packed::is_packed;
 use crate::query::{each, keeps_part};
 use crate::replay::crossing::Callees;
 use crate::text::{human_count, visible};
@@ -96,7 +97,12 @@ pub(super) fn cuts(
     let (steps, views) = (steps(connection)?, ["tables"]);
     let stored: bool =
         connection.query_row("SELECT EXISTS (FROM communication_row)", [], |r| r.get(0))?;
-    if !stored || sets.is_empty() || keeps_part(connection)? {
+    if sets.is_empty() || keeps_part(connection)? {
+        return Ok(Value::Null);
+    }
+    if !stored && !is_packed(connection)? {
+        let why = "No cuts: the database has sums of data only.";
+        missing.push(json!([views, why]));
         return Ok(Value::Null);
     }
     if steps > options.replayed.memory {

@@ -7,6 +7,7 @@ use super::functions::{Functions, text};
 use super::options::{Options, ReportError};
 use crate::graph::Facts;
 use crate::id::FunctionId;
+use crate::load::packed::is_packed;
 use crate::query::each;
 use crate::text::visible;
 use duckdb::Connection;
@@ -23,14 +24,14 @@ const TEXT: usize = 2 << 20;
 /// Characters of a line.
 const WIDTH: usize = 240;
 
-/// Files with executed lines (line, function, steps, bytes read, bytes written) and text around
+/// Files with executed lines (line, function, steps, bytes read, bytes written; null: not known) and text around
 /// them (line, text); and flows between lines: places of writer and reader in the order of all
 /// lines, or -1 - place of the function, or null; bytes; and their instructions.
 pub(super) fn source(
     connection: &Connection,
     functions: &Functions,
     options: &Options,
-    notes: &mut Vec<String>,
+    (notes, missing): (&mut Vec<String>, &mut Vec<Value>),
 ) -> Result<Value, ReportError> {
     struct File {
         path: String,
@@ -40,6 +41,7 @@ pub(super) fn source(
     let mut last = None;
     let mut place: HashMap<(i32, i32), usize> = HashMap::new();
     let mut left_out = 0;
+    let is_known = !Facts::find(connection)?.only_functions;
     each(connection, include_str!("../../queries/report/html_lines.sql"), &[], |r| {
         let (file, path, line): (i32, String, i32) = (r.get(0)?, r.get(1)?, r.get(2)?);
         if place.len() == options.lines {
@@ -52,6 +54,7 @@ pub(super) fn source(
         }
         let function = functions.at(r.get(3)?);
         let (steps, read, written): (i64, i64, i64) = (r.get(5)?, r.get(6)?, r.get(7)?);
+        let [read, written] = [read, written].map(|bytes| is_known.then_some(bytes));
         place.insert((file, line), place.len());
         if let Some(file) = files.last_mut() {
             file.lines.push((line.into(), json!([line, function, steps, read, written])));
@@ -65,10 +68,18 @@ pub(super) fn source(
     if files.is_empty() {
         return Ok(Value::Null);
     }
-    if Facts::find(connection)?.only_functions {
-        notes.push(
-            "Data of source lines: detail summary sums it by function, so lines show none.".into(),
-        );
+    if !is_known {
+        let how = if is_packed(connection)? {
+            "; addfg sql DB @line_edges goes through the run for them"
+        } else {
+            ""
+        };
+        missing.push(json!([
+            ["source"],
+            format!(
+                "The bytes of source lines are not known: this database sums data by function{how}."
+            )
+        ]));
     }
     let mut flows: Vec<Value> = Vec::new();
     let mut gone = 0;

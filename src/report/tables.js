@@ -13,7 +13,7 @@
         if (b !== null && b >= 0) source.lines[b].in.push([a, amount]);
         if (a !== null && a >= 0) source.lines[a].out.push([b, amount]);
       }
-      const traffic = n => source.lines.reduce((sum, l) => sum + (l.file === n ? l.read + l.written : 0), 0);
+      const unknown = source.lines.some(l => l.read === null), traffic = n => source.lines.reduce((sum, l) => sum + (l.file === n ? l.read + l.written : 0), 0);
       // The user's hottest file whose text is there is what it starts with, then the user's others, then headers of run-time systems.
       const own = n => source.lines.reduce((sum, l) => sum + (l.file === n && l.f !== null && !isHidden(l.f) ? l.steps : 0), 0);
       const rank = new Map(raw.source.files.map((f, n) => [n, [own(n) === 0 ? 3 : !OWN_FILES.has(f.path) ? 2 : f.text.length ? 0 : 1, own(n)]]));
@@ -21,12 +21,12 @@
         .sort((a, b) => rank.get(a[0])[0] - rank.get(b[0])[0] || rank.get(b[0])[1] - rank.get(a[0])[1] || b[1] - a[1] || a[0] - b[0]);
       if (!order.length) order.push(...raw.source.files.map((f, n) => [n, traffic(n)]));
       source.file = order[0][0];
-      const pick = el("select", { "aria-label": "Source file", onchange: () => { source.file = Number(pick.value); source.at = null; paintSource(); } }, order.map(([n, amount]) => el("option", { value: n }, `${raw.source.files[n].path}  (${volume(amount)})`)));
+      const pick = el("select", { "aria-label": "Source file", onchange: () => { source.file = Number(pick.value); source.at = null; paintSource(); } }, order.map(([n, amount]) => el("option", { value: n }, raw.source.files[n].path + (unknown ? "" : `  (${volume(amount)})`))));
       const code = el("label", {}, el("input", { type: "checkbox", id: "with-code", onchange: event => { source.code = event.target.checked; paintSource(); } }), " Assembly");
       const body = el("div", { class: "scroll", id: "source-body", tabindex: 0, role: "region", "aria-label": "Source" });
       Object.assign(source, { pick, body });
-      place.replaceChildren(el("div", { class: "tools" }, el("label", {}, "File ", pick), raw.source.code.length ? code : "", el("span", { class: "quiet", id: "source-note" })), body,
-        el("p", { class: "status" }, "Bytes that each line reads, and bytes of it that something reads (each read counted). Click a line to see where its data comes from and goes to."));
+      place.replaceChildren(el("div", { class: "tools" }, el("label", {}, "File ", pick), raw.source.code.length ? code : "", el("span", { class: "quiet", id: "source-note" })), ...missingFor("source"), body,
+        !unknown && el("p", { class: "status" }, "Bytes that each line reads, and bytes of it that something reads (each read counted). Click a line to see where its data comes from and goes to."));
     }
     const f = state.chosen;
     if (f && f !== source.chosen) {
@@ -54,7 +54,7 @@
     const by = new Map(mine.map(l => [l.line, l]));
     const numbers = [...new Set([...text.keys(), ...by.keys()])].sort((a, b) => a - b);
     const most = key => Math.max(1, ...mine.map(l => l[key])), top = { steps: most("steps"), read: most("read"), written: most("written") };
-    const cell = (cls, n, whole, shown) => el("td", { class: "number " + cls, style: { "--share": (n ? 100 * Math.sqrt(n / whole) : 0).toFixed(1) }, title: exact(n) }, n ? shown(n) : "");
+    const cell = (cls, n, whole, shown) => el("td", { class: "number " + cls, style: { "--share": (n ? 100 * Math.sqrt(n / whole) : 0).toFixed(1) }, title: n === null ? "not known" : exact(n) }, n === null ? "–" : n ? shown(n) : "");
     const rows = [];
     let last = null, function_ = null;
     for (const n of numbers) {
@@ -81,7 +81,7 @@
     };
     source.body.replaceChildren(el("table", { class: "lines", onclick: open, onkeydown: open }, el("thead", {}, el("tr", {}, ...["steps", "reads", "read from it", "line", "source"].map(t => el("th", { scope: "col" }, t)))), el("tbody", {}, rows)));
     // Without a line chosen the busiest is where it starts.
-    const busiest = mine.reduce((m, l) => (l.read + l.written > m.read + m.written ? l : m), mine[0]);
+    const weight = l => (l.read === null ? l.steps : l.read + l.written), busiest = mine.reduce((m, l) => (weight(l) > weight(m) ? l : m), mine[0]);
     const chosen = source.body.querySelector(`tr[data-line="${source.at === null ? busiest.n : source.at}"]`);
     if (chosen) chosen.scrollIntoView({ block: "center" });
   }
@@ -96,7 +96,7 @@
     };
     const sorted = list => list.slice().sort((a, b) => b[1] - a[1]).map(([at, amount]) => [end(at), volume(amount)]);
     $("panel").replaceChildren(...[el("h2", {}, lineName(l)), el("div", { class: "quiet name" }, raw.source.files[l.file].path),
-      figures([["function", l.f === null ? null : functionLink(F[l.f])], ["steps", exact(l.steps)], ["reads", volume(l.read)], ["read from it", volume(l.written)]]),
+      figures([["function", l.f === null ? null : functionLink(F[l.f])], ["steps", exact(l.steps)], ["reads", l.read === null ? null : volume(l.read)], ["read from it", l.written === null ? null : volume(l.written)]]),
       l.code.length && [el("h3", {}, "Its instructions"), el("table", { class: "list asm" }, l.code.slice(0, 40).map(([address, code, times]) => el("tr", { title: address }, el("td", { class: "code" }, code), el("td", {}, count(times))))), l.code.length > 40 && el("p", { class: "quiet" }, `and ${exact(l.code.length - 40)} more: tick Assembly`)],
       table("Its data comes from", sorted(l.in), 12), table("Its data goes to", sorted(l.out), 12)].flat(9).filter(Boolean));
     $("panel").scrollTop = 0;
@@ -133,6 +133,7 @@
     const t = TABLES[tables.which];
     t.grid = Object.assign(t.grid || { sort: null }, { columns: t.columns, rows: t.rows(), query: tables.query, limit: (t.grid && t.grid.limit) || 200 });
     paintRows($("table-body"), $("table-note"), t.grid);
+    if (tables.which.startsWith("cut") && !t.grid.rows.length) $("table-body").prepend(...missingFor("tables"));
   }
 
   // ---- start

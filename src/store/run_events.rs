@@ -6,7 +6,7 @@ use crate::event::{
     SystemCall, ThreadStart,
 };
 
-const KEEPS: [Keeps; 4] = [Keeps::None, Keeps::Link, Keeps::Frame, Keeps::LongFrame];
+const KEEPS: [Keeps; 5] = [Keeps::None, Keeps::Link, Keeps::Frame, Keeps::LongFrame, Keeps::Fast];
 
 /// The number of a kind. A new one is behind the others.
 fn kind(event: &Event) -> u8 {

@@ -110,7 +110,8 @@ impl ExceptionLog {
                 () if says(b"[Undefined Instruction]") || says(b"[Data Abort]") => Cause::Fault,
                 () => Cause::Other,
             };
-            self.begun = Some(Taken { cause, number, resume: None, keeps: Keeps::None });
+            let keeps = if says(b"[FIQ]") { Keeps::Fast } else { Keeps::None };
+            self.begun = Some(Taken { cause, number, resume: None, keeps });
         } else if let Some(more) = line.strip_prefix(MORE) {
             self.more(more);
         } else if let Some(rest) = line.strip_prefix(RISCV) {

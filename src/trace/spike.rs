@@ -12,7 +12,7 @@ use super::problems::{FOREIGN_LINES, Kind, Problems, TOO_MANY_ACCESSES, excerpt,
 use super::reader::{Context, Format, Sink, StepFormat};
 use super::record::{self, LONGEST_OPCODE, Names, Opcode, Record, Steps, TOO_MANY_CPUS, pieces};
 use crate::diagnostics::Severity;
-use crate::event::{Carries, Event, ExceptionEntry, Isa, LoggedAccess, RegSpan};
+use crate::event::{Carries, Event, ExceptionEntry, Isa, LoggedAccess, RegSpan, RegUse};
 use crate::registers::registers;
 
 const MALFORMED_PART: Kind = (
@@ -20,11 +20,19 @@ const MALFORMED_PART: Kind = (
     "malformed-part",
     "the part was left out, the step was not; record again if there are many",
 );
+const TOO_OFTEN: Kind = (
+    Severity::Error,
+    "repetitions-left-out",
+    "the counts of that instruction and its function are too small; record with --log-commits",
+);
 const OTHER_REGISTERS: Kind = (
     Severity::Warning,
     "registers-passed-over",
     "nothing is to be done: addfg does not follow data through vector registers of RISC-V",
 );
+
+/// Steps at most that a log may have by being told that an instruction ran again and again.
+const MOST_REPEATED: u64 = 1 << 28;
 
 pub struct Spike;
 
@@ -51,9 +59,11 @@ impl Format for Spike {
         "core N: 0xPC (0xCODE) TEXT                        -l: the instruction begins\n\
          core N: PRIVILEGE 0xPC (0xCODE) ITEMS             --log-commits: it is done; items are registers and `mem 0xADDRESS [0xVALUE]`\n\
          core N: exception NAME, epc 0xPC                  -l: a trap or an interrupt\n\
+         core N: Executed K times                          -l: the instruction before ran so often in a row\n\
          Record both: `-l` alone has no registers and no accesses, `--log-commits` alone does not tell of traps; they are found from\n\
          where control goes. An access without a value is a load, whose size comes from the opcode. A step that trapped has no\n\
-         effect. Control and status registers are passed over, vector registers are counted. Lines of before 2020, without `core`, are read, too."
+         effect. Control and status registers are passed over, vector registers are counted. Commits of before\n\
+         2020 have no `core N:`: they are of the hart of the last line that has one."
     }
 }
 
@@ -74,7 +84,8 @@ impl StepFormat for Spike {
             ..self.carries()
         };
         sink.begin(carries, Some(isa))?;
-        let steps = Steps::new(isa, false, false, false).with_all_values(true);
+        // A commit has all registers that were written: of instructions that the decoder does not know nothing else is known.
+        let steps = Steps::new(isa, false, commits, false).with_all_values(true);
         let mut reader = Reader {
             isa,
             numbered: Numbered::new(isa),
@@ -82,6 +93,9 @@ impl StepFormat for Spike {
             steps: OpenSteps::new(steps),
             problems,
             only_commits: !announced,
+            commits,
+            hart: 0,
+            repeated: 0,
         };
         each_line(input, sink, |line, sink| reader.line(&line, sink))?;
         reader.finish(sink)
@@ -162,30 +176,42 @@ enum Said<'a> {
         name: &'a [u8],
         epc: u64,
     },
+    /// The instruction before ran so often.
+    Executed(u64),
     /// `tval`, a symbol, or what is said of interrupts.
     Quiet,
 }
 
 impl<'a> Said<'a> {
-    /// What a line says, and of which hart.
-    fn parse(line: &'a [u8]) -> Option<(u32, Said<'a>)> {
+    /// What a line says, and of which hart, if that is said.
+    fn parse(line: &'a [u8]) -> Option<(Option<u32>, Said<'a>)> {
         let (hart, rest) = match line.strip_prefix(b"core") {
-            None => (0, line),
+            None => (None, line),
             Some(rest) => {
                 let rest = rest.trim_ascii_start();
                 let (hart, length) = decimal_front(rest);
                 (1..=9).contains(&length).then_some(())?;
-                (u32::try_from(hart).ok()?, rest[length..].strip_prefix(b":")?)
+                (Some(u32::try_from(hart).ok()?), rest[length..].strip_prefix(b":")?)
             }
         };
-        let plain = rest.len() == line.len();
+        let plain = hart.is_none();
         let rest = rest.trim_ascii_start();
         let said = match rest {
             [b'0', b'x', ..] if !plain => Said::Step(Step::parse(rest)?),
             [b'0'..=b'3', b' ', more @ ..] => Said::Commit(Step::parse(more.trim_ascii_start())?),
             [b'>', b'>', b'>', b'>', ..] if !plain => Said::Quiet,
             _ if plain => return None,
-            _ if rest.starts_with(b"tval ") => Said::Quiet,
+            _ if [&b"tval "[..], b"badaddr ", b"trigger action "]
+                .iter()
+                .any(|q| rest.starts_with(q)) =>
+            {
+                Said::Quiet
+            }
+            [b'E', b'x', b'e', b'c', b'u', b't', b'e', b'd', b' ', more @ ..] => {
+                let (times, length) = decimal_front(more);
+                (1..=18).contains(&length).then_some(())?;
+                (more[length..].trim_ascii() == b"times").then_some(Said::Executed(times))?
+            }
             _ => {
                 let rest = rest.strip_prefix(b"exception ")?;
                 let comma = memchr::memchr(b',', rest)?;
@@ -268,6 +294,12 @@ struct Reader {
     problems: Problems,
     /// Steps that trapped have no line.
     only_commits: bool,
+    /// Each step that was done has a line.
+    commits: bool,
+    /// That of the last line which says it.
+    hart: u32,
+    /// Steps that are told by their number.
+    repeated: u64,
 }
 
 impl Reader {
@@ -282,6 +314,8 @@ impl Reader {
             }
             return Ok(());
         };
+        let hart = hart.unwrap_or(self.hart);
+        self.hart = hart;
         if !self.steps.admits(hart) {
             self.problems.add(sink, TOO_MANY_CPUS, Place::Line(line.number), || {
                 format!("hart {hart} is one too many; its lines were left out")
@@ -292,8 +326,38 @@ impl Reader {
             Said::Step(step) => self.begin(hart, &step, step.rest, line, sink),
             Said::Commit(step) => self.commit(hart, &step, line, sink),
             Said::Trap { name, epc } => self.trap(hart, name, epc, sink),
+            Said::Executed(times) => self.executed(hart, times, line, sink),
             Said::Quiet => Ok(()),
         }
+    }
+
+    /// The instruction before ran so often; its commits have lines of their own.
+    fn executed(
+        &mut self,
+        hart: u32,
+        times: u64,
+        line: &Line,
+        sink: &mut dyn Sink,
+    ) -> Result<(), TraceError> {
+        if self.commits {
+            return Ok(());
+        }
+        let more = times.saturating_sub(1);
+        let fits = more.min(MOST_REPEATED - self.repeated);
+        self.repeated += fits;
+        if fits < more {
+            self.problems.add(sink, TOO_OFTEN, Place::Line(line.number), || {
+                format!("an instruction ran {times} times; {} of them were left out", more - fits)
+            });
+        }
+        let isa = self.isa;
+        if fits > 0
+            && let Some(open) = self.steps.open(hart)
+        {
+            let again = open.record.pc;
+            open.goes_on(again, isa);
+        }
+        self.steps.repeat(hart, fits, sink)
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) -> Result<(), TraceError> {
@@ -347,12 +411,21 @@ impl Reader {
         if !same {
             self.begin(hart, step, &[], line, sink)?;
         }
+        let size = load_size(step.code, step.rest);
         let Some(open) = self.steps.open(hart) else { return Ok(()) };
         open.committed = true;
         let mut rest = step.rest;
-        while let Some((item, behind)) = self.numbered.item(rest, step.pc_digits) {
+        while let Some((mut item, behind)) = self.numbered.item(rest, step.pc_digits) {
+            if let Item::Access(access) = &mut item
+                && !access.is_write
+            {
+                access.size = size;
+            }
             match item {
-                Item::Register(span, value) => open.lists.after.push((span, value)),
+                Item::Register(span, value) => {
+                    open.lists.after.push((span, value));
+                    open.lists.flags.push((span, RegUse::Write));
+                }
                 Item::Access(access) if open.access(access) => {}
                 // Said below.
                 Item::Access(_) => break,
@@ -371,7 +444,10 @@ impl Reader {
                     if value.is_some() {
                         words = after;
                     }
-                    let access = access(address, value, step.pc_digits);
+                    let mut access = access(address, value, step.pc_digits);
+                    if let Some(load) = access.as_mut().filter(|access| !access.is_write) {
+                        load.size = size;
+                    }
                     if let Some(access) = access
                         && !open.access(access)
                     {
@@ -401,6 +477,7 @@ impl Reader {
                     match (self.names.span(place, csr(register)), digits) {
                         (Ok(Some(span)), Some(digits)) => {
                             place += 1;
+                            open.lists.flags.push((span, RegUse::Write));
                             pieces(span, digits, &mut open.lists.after)
                         }
                         (_, Some(digits))
@@ -467,6 +544,48 @@ fn call_target(record: &Record) -> Option<u64> {
     // The sign is the highest of 21 bits.
     let offset = ((offset << 11) as i32 >> 11) as i64;
     Some(record.pc.wrapping_add_signed(offset))
+}
+
+/// Bytes of each load of an instruction whose operands the decoder does not know; 0: it does, or they are not known. `items`: those
+/// of its line, which say how wide elements are.
+///
+/// Source: The RISC-V Instruction Set Manual, Volume I: "V" 7.3, "Zcb", "Zfh", "Zabha", "Zacas".
+fn load_size(code: u64, items: &[u8]) -> u32 {
+    let width = code >> 12 & 7;
+    match code & 0x7f {
+        // Loads of floating-point registers, and of vectors.
+        0x07 => match (width, code >> 26 & 3) {
+            (1, _) => 2,
+            (0 | 5..=7, 1 | 3) => element_size(items),
+            (0, _) => 1,
+            (5, _) => 2,
+            (6, _) => 4,
+            (7, _) => 8,
+            _ => 0,
+        },
+        0x2f => match width {
+            0 => 1,
+            1 => 2,
+            4 => 16,
+            _ => 0,
+        },
+        // c.lbu, and c.lhu and c.lh.
+        _ => match code & 0xfc03 {
+            0x8000 => 1,
+            0x8400 => 2,
+            _ => 0,
+        },
+    }
+}
+
+/// Bytes of an element, of `e32` among the items; 0 if it is not said.
+fn element_size(items: &[u8]) -> u32 {
+    let said = items.split(u8::is_ascii_whitespace).find_map(|word| {
+        let digits = word.strip_prefix(b"e")?;
+        let (bits, length) = decimal_front(digits);
+        (length == digits.len() && matches!(bits, 8 | 16 | 32 | 64)).then_some(bits as u32 / 8)
+    });
+    said.unwrap_or(0)
 }
 
 /// `c3_fcsr` is the register `fcsr`.
@@ -592,6 +711,80 @@ mod tests {
         let c = read(old);
         assert_eq!(c.steps.iter().map(|s| s.registers.len()).collect::<Vec<_>>(), [1, 1, 0, 1]);
         assert_eq!(c.codes(), ["registers-passed-over", "malformed-part"]);
+    }
+
+    /// Commits of before 2020 have no hart.
+    #[test]
+    fn commits_without_a_hart_are_of_the_one_that_began() {
+        let log = "core   0: 0x0000000080000000 (0x00000297) auipc   t0, 0x0\n\
+                   3 0x0000000080000000 (0x00000297) x 5 0x0000000080000000\n\
+                   core   1: 0x0000000080000000 (0x00000297) auipc   t0, 0x0\n\
+                   3 0x0000000080000000 (0x00000297) x 5 0x0000000080000000\n\
+                   core   1: 0x0000000080000004 (0x00004585) c.li    a1, 1\n\
+                   3 0x0000000080000004 (0x4585) x11 0x0000000000000001\n\
+                   core   0: 0x0000000080000004 (0x00004585) c.li    a1, 1\n\
+                   3 0x0000000080000004 (0x4585) x11 0x0000000000000001\n";
+        let c = read(log);
+        let steps: Vec<_> = c.steps.iter().map(|s| (s.thread, s.registers.len())).collect();
+        assert_eq!((steps, c.codes()), (vec![(0, 1), (1, 1), (1, 1), (0, 1)], vec![]));
+    }
+
+    /// `-l` has a line for an instruction that runs again and again, and says behind it how often: before what came then.
+    #[test]
+    fn an_instruction_runs_as_often_as_is_said() {
+        let log = "core   0: 0x0000000080000000 (0x0000006f) j       pc + 0x0\n\
+                   core   0: exception interrupt #7, epc 0x0000000080000000\n\
+                   core   0: >>>>  trap\n\
+                   core   0: Executed 5 times\n\
+                   core   0: 0x0000000080000010 (0x30200073) mret\n\
+                   core   0: 0x0000000080000000 (0x0000006f) j       pc + 0x0\n\
+                   core   0: Executed 2 times\n\
+                   core   0: 0x0000000080000010 (0x30200073) mret\n";
+        let c = read(log);
+        let addresses: Vec<u64> = c.steps.iter().map(|s| c.defs[s.insn].address & 0xff).collect();
+        assert_eq!(addresses, [0, 0, 0, 0, 0, 0x10, 0, 0, 0x10]);
+        assert_eq!((c.events.len(), c.events[0].0, c.codes()), (1, 5, vec![]));
+        // Each commit has a line.
+        let commits = log.replace(
+            "core   0: exception",
+            "core   0: 3 0x0000000080000000 (0x0000006f)\ncore   0: exception",
+        );
+        assert_eq!(read(&commits).steps.len(), 4);
+        assert_eq!(read(&log.replace("Executed 5", "Executed 1")).steps.len(), 5);
+        assert!(Said::parse(b"core   0: Executed 9999999999999999999 times").is_none());
+        for quiet in ["badaddr 0x0000000000000000", "trigger action 0", "tval 0x0"] {
+            let said = Said::parse(format!("core   0: {quiet}").as_bytes())
+                .map(|(_, said)| matches!(said, Said::Quiet));
+            assert_eq!(said, Some(true), "{quiet}");
+        }
+    }
+
+    /// Loads of vectors, of small floating-point numbers, and of Zcb and Zabha have the sizes of their codes.
+    #[test]
+    fn loads_have_the_sizes_of_their_codes() {
+        for (code, items, size) in [
+            (0x02058087u64, "e8 m1 l16", 1), // vle8.v
+            (0x0205e087, "e32 m1 l4", 4),    // vle32.v
+            (0x0205f087, "e64 m1 l2", 8),    // vle64.v
+            (0x0605d087, "e32 m1 l4", 4),    // vluxei16.v: elements of 32 bits
+            (0x0605d087, "", 0),
+            (0x02b58087, "e8 m1 l16", 1), // vlm.v
+            (0x00059087, "", 2),          // flh
+            (0x0005a087, "", 0),          // flw: the decoder knows
+            (0x00b5052f, "", 1),          // amoadd.b
+            (0x00b5152f, "", 2),          // amoadd.h
+            (0x00b5252f, "", 0),
+            (0x8000, "", 1), // c.lbu
+            (0x8420, "", 2), // c.lhu
+            (0x4000, "", 0), // c.lw
+            (0x0005a503, "", 0),
+        ] {
+            assert_eq!(load_size(code, items.as_bytes()), size, "{code:#x} {items}");
+        }
+        let log = "core   0: 3 0x0000000080000000 (0x02058087) e8 m1 l16 v1 0x00 mem 0x0000000080001000 mem 0x0000000080001001\n";
+        let c = read(log);
+        let accesses: Vec<_> = c.steps[0].accesses.iter().map(|a| (a.size, a.is_write)).collect();
+        assert_eq!(accesses, [(1, false), (1, false)]);
     }
 
     /// Items that are written as nearly all are, and the same ones written as some versions do.

@@ -134,7 +134,7 @@ fn criterion(
     if found.len() > 1 {
         let name = |&(v, path): &(&Variable, Option<&str>)| match path {
             Some(path) => format!("{path}:{} at {:#x}", v.name, v.address),
-            None => format!("{:#x}", v.address),
+            None => format!("{} at {:#x}", v.name, v.address),
         };
         return Err(several(shown, found.iter().map(name)));
     }
@@ -295,7 +295,8 @@ impl Shown {
     /// many.
     pub fn outside(&self) -> [BTreeMap<&str, u64>; 2] {
         let mut found = [BTreeMap::new(), BTreeMap::new()];
-        for ((from, _), edge) in &self.slice.data {
+        let data = self.slice.data.iter().map(|((from, _), edge)| (from, edge));
+        for (from, edge) in data.chain(&self.slice.criterion_sources) {
             let name = match from {
                 Source::Instruction(_) => continue,
                 Source::Unwritten(number) => self.places.name(*number),
@@ -303,7 +304,8 @@ impl Shown {
             };
             *found[0].entry(name).or_default() += edge.memory + edge.register;
         }
-        for ((_, to), edge) in &self.slice.sinks {
+        let sinks = self.slice.sinks.iter().map(|((_, to), edge)| (to, edge));
+        for (to, edge) in sinks.chain(&self.slice.criterion_sinks) {
             *found[1].entry(&**to).or_default() += edge.memory;
         }
         found
@@ -392,6 +394,29 @@ impl Shown {
                     self.add_data(&mut graph, (from, to), edge);
                 }
                 None => hidden += 1,
+            }
+        }
+        // Bytes that the criterion names and no instruction made.
+        let Slice { criterion_sources: sources, criterion_sinks: sinks, .. } = &self.slice;
+        if !sources.is_empty() || !sinks.is_empty() {
+            let named = graph.graph.add_node(Node {
+                id: NodeId::Others,
+                name: self.criterion.clone(),
+                kind: NodeKind::Pseudo,
+                ..Node::default()
+            });
+            graph.focus = graph.focus.or(Some(named));
+            for (from, edge) in sources {
+                let from = match from {
+                    Source::Instruction(_) => continue,
+                    Source::Unwritten(number) => pseudo(&mut graph, *number),
+                    Source::Kernel(name) => pseudo(&mut graph, self.places.number(name)),
+                };
+                self.add_data(&mut graph, (from, named), edge);
+            }
+            for (to, edge) in sinks {
+                let to = pseudo(&mut graph, self.places.number(to));
+                self.add_data(&mut graph, (named, to), edge);
             }
         }
         for (from, to) in &self.slice.control {

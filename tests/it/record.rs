@@ -47,16 +47,24 @@ pub fn record(options: &[&str], program: &[&str]) -> Output {
 fn signals_are_those_of_who_started_addfg() {
     let scratch = Scratch::new("record-signals");
     let Some(program) = program(&scratch, "ignored") else { return };
-    for ignored in ["CHLD", "XFSZ", "CHLD,XFSZ,USR2"] {
+    for (ignored, blocked) in
+        [("CHLD", ""), ("XFSZ", "USR1,USR2"), ("CHLD,XFSZ,USR2", "PIPE"), ("PIPE", "USR1")]
+    {
         let begun = |words: &[&str]| {
             let mut env = Command::new("env");
-            env.arg(format!("--ignore-signal={ignored}")).args(words).output().expect("env")
+            env.args(["--default-signal=PIPE", &format!("--ignore-signal={ignored}")]);
+            if !blocked.is_empty() {
+                env.arg(format!("--block-signal={blocked}"));
+            }
+            env.args(words).output().expect("env")
         };
         let alone = begun(&[utf8(&program)]);
         if !alone.status.success() {
             return skipped("env of coreutils before 8.31");
         }
         assert_eq!(printed(&alone).matches(" ignored").count(), ignored.split(',').count());
+        let held = blocked.split_terminator(',').count();
+        assert_eq!(printed(&alone).matches(" blocked").count(), held);
         let (db, addfg) = (scratch.path("p.duckdb"), env!("CARGO_BIN_EXE_addfg"));
         let recorded =
             begun(&[addfg, "record", "-q", "--force", "-o", utf8(&db), "--", utf8(&program)]);

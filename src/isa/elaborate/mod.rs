@@ -13,8 +13,8 @@ use super::resolve::CodeBytes;
 use super::{decoder, registers};
 use crate::diagnostics::Counted;
 use crate::event::{
-    BlockStep, Carries, Condition, Event, Isa, LoggedAccess, RegSpan, RunBatch, RunEnd, StepBatch,
-    SystemCall,
+    BlockStep, Carries, Condition, Dialect, Event, Isa, LoggedAccess, RegSpan, RunBatch, RunEnd,
+    StepBatch, SystemCall,
 };
 use crate::id::InstructionId;
 use crate::registers::Registers;
@@ -130,11 +130,11 @@ struct Row<'a> {
 impl Elaborator {
     /// `code` gives the code bytes of the loaded images; `carries` says which columns of the
     /// batches mean something.
-    pub fn new(isa: Isa, big_endian: bool, carries: Carries, code: Box<CodeBytes>) -> Elaborator {
+    pub fn new(isa: Isa, dialect: Dialect, carries: Carries, code: Box<CodeBytes>) -> Elaborator {
         Elaborator {
             machine: Machine::of(isa),
             carries,
-            dictionary: Dictionary::new(isa, decoder(isa, big_endian), code, carries.kernel),
+            dictionary: Dictionary::new(isa, decoder(isa, dialect), code, carries.kernel),
             threads: Vec::new(),
             thread_index: FxHashMap::default(),
             current: 0,

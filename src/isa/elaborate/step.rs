@@ -181,6 +181,7 @@ struct Match {
 /// Which operands the logged accesses of a step belong to.
 struct Matching<'a> {
     operands: &'a [MemOperand],
+    logged: &'a [LoggedAccess],
     /// Operands that are taken, as bits.
     used: u64,
     /// Logged accesses more than operands, of reads and writes.
@@ -202,7 +203,7 @@ fn distance(from: &MemOperand, to: &MemOperand) -> Option<u64> {
 }
 
 impl<'a> Matching<'a> {
-    fn new(operands: &'a [MemOperand], logged: &[LoggedAccess]) -> Matching<'a> {
+    fn new(operands: &'a [MemOperand], logged: &'a [LoggedAccess]) -> Matching<'a> {
         let mut surplus = [0; 2];
         for access in logged {
             surplus[usize::from(access.is_write)] += 1;
@@ -211,12 +212,32 @@ impl<'a> Matching<'a> {
             surplus[usize::from(operand.is_write)] -= 1;
         }
         let logs = [false, true].map(|is| logged.iter().any(|access| access.is_write == is));
-        Matching { operands, used: 0, surplus, logs }
+        Matching { operands, logged, used: 0, surplus, logs }
+    }
+
+    /// The operand that begins where an access begins which is logged without its size, if there are fewer of those than operands: the
+    /// lowest access is that of the lowest operand, whatever their order.
+    fn where_it_begins(&self, first: &LoggedAccess) -> Option<usize> {
+        let is_write = first.is_write;
+        if first.size > 0 || self.surplus[usize::from(is_write)] >= 0 {
+            return None;
+        }
+        let addresses = self.logged.iter().filter(|l| l.is_write == is_write).map(|l| l.address);
+        let behind = first.address.wrapping_sub(addresses.min()?) as i64;
+        let operands = self.operands.iter().enumerate().filter(|(_, o)| o.is_write == is_write);
+        let from = operands.clone().next()?.1;
+        let offsets = operands.map(|(n, o)| Some((n, distance(from, o)? as i64)));
+        let offsets: Vec<(usize, i64)> = offsets.collect::<Option<_>>()?;
+        let lowest = offsets.iter().map(|(_, offset)| *offset).min()?;
+        let begins = |(n, offset): &&(usize, i64)| {
+            offset.wrapping_sub(lowest) == behind && self.used & (1 << n) == 0
+        };
+        offsets.iter().find(begins).map(|(n, _)| *n)
     }
 
     /// Operands that an access of operand `n` which is logged without its size stands for, too, with their addresses. A pair of registers
-    /// is one access of some logs, and so are the load and the store of an atomic operation. (gem5's `ldp_uop` and `amoadd_w[l]`,
-    /// QEMU's execlog since 8.1.)
+    /// is one access of some logs, and so are the load and the store of an atomic operation. (gem5's `ldp_uop`, `ldr2_uop` and
+    /// `amoadd_w[l]`, QEMU's execlog since 8.1.)
     fn beside(&mut self, n: usize, first: &LoggedAccess) -> Vec<(usize, u64)> {
         let mut found = Vec::new();
         let operands = self.operands;
@@ -225,27 +246,36 @@ impl<'a> Matching<'a> {
             return found;
         }
         let direction = usize::from(first.is_write);
+        // The next access that is logged is another one's.
+        let next = self.logged.iter().filter(|l| l.is_write == first.is_write);
+        let next = next.map(|l| l.address.wrapping_sub(first.address)).filter(|&by| by > 0).min();
         let mut reach = u64::from(own.size);
+        while self.surplus[direction] < 0 && next.is_none_or(|next| reach < next) {
+            let goes_on = |m: &usize| {
+                let other: &MemOperand = &operands[*m];
+                self.is_free(*m)
+                    && other.is_write == own.is_write
+                    && other.guard.is_none()
+                    && own.guard.is_none()
+                    && distance(own, other) == Some(reach)
+            };
+            let Some(m) = (0..operands.len()).find(goes_on) else { break };
+            self.used |= 1 << m;
+            found.push((m, first.address.wrapping_add(reach)));
+            self.surplus[direction] += 1;
+            reach += u64::from(operands[m].size);
+        }
         for (m, other) in operands.iter().enumerate() {
-            let is_free = m != n && self.used & (1 << m) == 0;
-            if !is_free || other.guard.is_some() || own.guard.is_some() {
-                continue;
-            }
-            let distance = distance(own, other);
-            let goes_on = other.is_write == own.is_write
-                && self.surplus[direction] < 0
-                && distance == Some(reach);
-            let is_same = other.is_write != own.is_write
+            let is_same = self.is_free(m)
+                && other.is_write != own.is_write
+                && other.guard.is_none()
+                && own.guard.is_none()
                 && !self.logs[usize::from(other.is_write)]
                 && other.size == own.size
-                && distance == Some(0);
-            if goes_on || is_same {
+                && distance(own, other) == Some(0);
+            if is_same {
                 self.used |= 1 << m;
-                found.push((m, first.address.wrapping_add(distance.unwrap_or(0))));
-            }
-            if goes_on {
-                self.surplus[direction] += 1;
-                reach += u64::from(other.size);
+                found.push((m, first.address));
             }
         }
         found
@@ -254,6 +284,10 @@ impl<'a> Matching<'a> {
     /// Whether the instruction is known to access memory, but only in the other direction.
     fn only_other(&self, is_write: bool) -> bool {
         !self.operands.is_empty() && self.operands.iter().all(|o| o.is_write != is_write)
+    }
+
+    fn is_free(&self, n: usize) -> bool {
+        self.used & (1 << n) == 0
     }
 
     /// Operands for an access in the direction of `first` that are not taken.
@@ -270,7 +304,7 @@ impl<'a> Matching<'a> {
     fn next(&mut self, logged: &[LoggedAccess]) -> Match {
         let Some(first) = logged.first() else { return Match { operand: None, count: 0, size: 0 } };
         let operands = self.operands;
-        let found = match self.free(first).next() {
+        let found = match self.where_it_begins(first).or_else(|| self.free(first).next()) {
             None => Match { operand: None, count: 1, size: first.size },
             Some(n) if operands[n].size == 0 => {
                 Match { operand: Some(n), count: 1, size: first.size }
@@ -370,6 +404,21 @@ mod tests {
         assert_eq!(matched(&atomic, &[logged(true, 0x1000, 0)]), [(Some(1), vec![(0, 0x1000)])]);
         let both = [logged(false, 0x1000, 0), logged(true, 0x1000, 0)];
         assert_eq!(matched(&atomic, &both), [(Some(0), vec![]), (Some(1), vec![])]);
+        // Two registers at a time, in any order of the operands.
+        let words =
+            |offsets: &[u64]| offsets.iter().map(|by| operand(false, 4, *by)).collect::<Vec<_>>();
+        let two = [logged(false, 0x1000, 0), logged(false, 0x1008, 0)];
+        for offsets in [[0, 4, 8, 12], [12, 8, 4, 0], [8, 12, 0, 4]] {
+            let of = |by: u64| offsets.iter().position(|o| *o == by).unwrap();
+            let pairs =
+                [(Some(of(0)), vec![(of(4), 0x1004)]), (Some(of(8)), vec![(of(12), 0x100c)])];
+            assert_eq!(matched(&words(&offsets), &two), pairs);
+            let backwards = [two[1], two[0]];
+            let pairs = [pairs[1].clone(), pairs[0].clone()];
+            assert_eq!(matched(&words(&offsets), &backwards), pairs);
+        }
+        let odd = [(Some(2), vec![(1, 0x1004)]), (Some(0), vec![])];
+        assert_eq!(matched(&words(&[8, 4, 0]), &two), odd);
         // What may not happen did not, as far as the log says.
         let guard = Some(Expr::Reg(BASE));
         let compared = [operand(false, 4, 0), MemOperand { guard, ..operand(true, 4, 0) }];

@@ -60,7 +60,7 @@ fn batch(rows: &[Row]) -> StepBatch {
 
 /// Runs the rows through in batches of `chunk`, and joins what comes out.
 fn run(carries: Carries, defs: &[InsnDef], rows: &[Row], chunk: usize) -> (RunBatch, Elaborator) {
-    let mut e = Elaborator::new(Isa::X86_64, false, carries, Box::new(|_| None));
+    let mut e = Elaborator::new(Isa::X86_64, Dialect::default(), carries, Box::new(|_| None));
     let mut all = RunBatch::default();
     let mut join = |out: RunBatch| {
         all.new_insns.extend(out.new_insns);
@@ -221,7 +221,7 @@ fn threads_keep_the_order_of_the_log_and_wait_for_each_other_only_so_long() {
     );
     let mut many = vec![rows[0]];
     many.extend(std::iter::repeat_n(rows[1], 70_000));
-    let mut e = Elaborator::new(Isa::X86_64, false, carries, Box::new(|_| None));
+    let mut e = Elaborator::new(Isa::X86_64, Dialect::default(), carries, Box::new(|_| None));
     let mut b = batch(&many);
     b.new_insns = code;
     let mut out = RunBatch::default();
@@ -283,7 +283,7 @@ fn logged_accesses_get_sizes_and_operands() {
 fn opcodes_that_the_log_cuts_come_from_the_elf_if_they_agree() {
     let mov: &[u8] = &[0x48, 0xc7, 0x45, 0xf8, 1, 0, 0, 0, 0xcc, 0xcc]; // movq $1,-8(%rbp)
     let code = move |address: u64| (address == 0x100).then(|| mov.to_vec());
-    let mut decoder = decoder(Isa::X86_64, false);
+    let mut decoder = decoder(Isa::X86_64, Dialect::default());
     let mut size = |bytes: &[u8]| {
         let def = InsnDef { address: 0x100, bytes: bytes.to_vec(), ..InsnDef::default() };
         resolve(&def, Isa::X86_64, decoder.as_mut(), &code, false).0.bytes
@@ -296,7 +296,7 @@ fn opcodes_that_the_log_cuts_come_from_the_elf_if_they_agree() {
 
 #[test]
 fn hostile_rows_are_counted() {
-    let mut e = Elaborator::new(Isa::X86_64, false, BEFORE, Box::new(|_| None));
+    let mut e = Elaborator::new(Isa::X86_64, Dialect::default(), BEFORE, Box::new(|_| None));
     let mut b = batch(ROWS);
     b.register_end[3] = 9999;
     b.access_end[4] = 77;
@@ -313,7 +313,7 @@ fn hostile_rows_are_counted() {
 #[test]
 #[ignore = "measures, for `cargo test -- --ignored --nocapture`"]
 fn throughput() {
-    let mut e = Elaborator::new(Isa::X86_64, false, BEFORE, Box::new(|_| None));
+    let mut e = Elaborator::new(Isa::X86_64, Dialect::default(), BEFORE, Box::new(|_| None));
     let rows: Vec<Row> = ROWS.iter().copied().cycle().take(110_000).collect();
     let template = batch(&rows);
     let mut out = RunBatch::default();
@@ -351,7 +351,7 @@ fn system_calls_read_their_arguments() {
     let reads = |bytes: &'static [u8]| {
         let address = 0x100 + bytes.len() as u64 - 2;
         let def = InsnDef { address, bytes: vec![0x0f, 0x05], ..InsnDef::default() };
-        let decoder = &mut *decoder(Isa::X86_64, false);
+        let decoder = &mut *decoder(Isa::X86_64, Dialect::default());
         let decoded = resolve(&def, Isa::X86_64, decoder, &code(bytes), false).1.unwrap();
         let data = decoded.reads.iter().filter(|r| !r.control);
         data.map(|r| file.at(r.span.offset).unwrap().name.clone()).collect::<Vec<_>>().join(" ")
@@ -368,7 +368,8 @@ fn system_calls_read_their_arguments() {
 fn in_a_whole_machine_a_system_call_touches_no_argument() {
     let touched = |isa: Isa, thumb: bool, bytes: &[u8], kernel: bool| {
         let def = InsnDef { bytes: bytes.to_vec(), thumb, ..InsnDef::default() };
-        let (_, decoded) = resolve(&def, isa, &mut *decoder(isa, false), &|_| None, kernel);
+        let (_, decoded) =
+            resolve(&def, isa, &mut *decoder(isa, Dialect::default()), &|_| None, kernel);
         let decoded = decoded.unwrap();
         let of_data = |list: &[RegAccess]| list.iter().filter(|r| !r.control).count();
         (of_data(&decoded.reads), of_data(&decoded.writes))
@@ -400,7 +401,7 @@ fn in_a_whole_machine_a_system_call_touches_no_argument() {
 /// Instructions of which the decoder does not know all are counted and named.
 #[test]
 fn what_is_not_known_of_an_instruction_is_told() {
-    let mut e = Elaborator::new(Isa::Aarch64, false, BEFORE, Box::new(|_| None));
+    let mut e = Elaborator::new(Isa::Aarch64, Dialect::default(), BEFORE, Box::new(|_| None));
     let code = insns(&[(0x100, &[0x20, 0xa0, 0x00, 0xa4]), (0x104, &[0xe0, 0x1f, 0x22, 0x25])]);
     let mut b = batch(&[(0, 0, &[], &[]), (0, 1, &[], &[]), (0, 0, &[], &[])]);
     b.new_insns = code;
@@ -437,7 +438,7 @@ fn too_many_accesses_are_told() {
 #[test]
 fn an_event_stands_between_runs() {
     let defs = insns(&[(0x100, &[0x90]), (0x101, &[0x90]), (0x102, &[0x90])]);
-    let mut e = Elaborator::new(Isa::X86_64, false, BEFORE, Box::new(|_| None));
+    let mut e = Elaborator::new(Isa::X86_64, Dialect::default(), BEFORE, Box::new(|_| None));
     let marker = |text: &str| Event::Marker { thread: 0, text: text.into() };
     let mut b = batch(&[(0, 0, &[], &[]), (0, 1, &[], &[]), (0, 2, &[], &[])]);
     b.new_insns = defs;
@@ -464,7 +465,7 @@ fn a_return_ends_a_run() {
             let bytes = bytes.to_vec();
             InsnDef { address, bytes, thumb, ..InsnDef::default() }
         };
-        let mut e = Elaborator::new(isa, false, BEFORE, Box::new(|_| None));
+        let mut e = Elaborator::new(isa, Dialect::default(), BEFORE, Box::new(|_| None));
         let mut b = batch(&[(0, 0, &[], &[]), (0, 1, &[], &[])]);
         b.new_insns = vec![def(0x100, &code), def(next, &code)];
         let mut out = RunBatch::default();

@@ -17,6 +17,7 @@
 
 use crate::event::Isa;
 use crate::isa::decoded::{Decoded, Decoder};
+use crate::isa::zcmp;
 use crate::registers::Registers;
 use arm::lists::RegisterList;
 use evaluated::Evaluated;
@@ -46,6 +47,7 @@ pub use crate::registers::risc::registers;
 pub struct Pcode {
     isa: Isa,
     big_endian: bool,
+    zcmp: bool,
     /// A32 and the others; T32.
     specifications: [Loaded; 2],
 }
@@ -60,7 +62,13 @@ enum Loaded {
 impl Pcode {
     /// Cheap: specifications load at the first instruction.
     pub fn new(isa: Isa, big_endian: bool) -> Pcode {
-        Pcode { isa, big_endian, specifications: [Loaded::Unused, Loaded::Unused] }
+        let specifications = [Loaded::Unused, Loaded::Unused];
+        Pcode { isa, big_endian, zcmp: false, specifications }
+    }
+
+    /// See [`crate::event::Dialect`].
+    pub fn with_zcmp(self, zcmp: bool) -> Pcode {
+        Pcode { zcmp, ..self }
     }
 
     fn specification(&mut self, thumb: bool) -> Option<&mut Specification> {
@@ -218,6 +226,11 @@ impl Decoder for Pcode {
     /// None if the bytes are no instruction (or too few), or the specification cannot be loaded.
     fn decode(&mut self, address: u64, bytes: &[u8], thumb: bool) -> Option<Decoded> {
         let thumb = thumb && self.isa == Isa::Arm;
+        if self.zcmp
+            && let Some(decoded) = zcmp::decode(self.isa, address, bytes)
+        {
+            return Some(decoded);
+        }
         let word = self.word(bytes, thumb)?;
         match self.isa {
             Isa::Arm => self.decode_arm(address & 0xffff_ffff, bytes, (word, thumb)),

@@ -115,11 +115,8 @@ impl<'a> Converter<'a> {
         to: To,
         out: &'a mut dyn Write,
     ) -> Result<Converter<'a>, BuildError> {
-        let first = |is: &dyn Fn(&Image) -> bool| {
-            space.borrow().images().first().is_some_and(|of| is(&of.image))
-        };
-        let kernel = carries.kernel || first(&|i| i.m_profile);
-        let big_endian = first(&|i| i.big_endian_code);
+        let (dialect, m_profile) = space.borrow().of_first();
+        let kernel = carries.kernel || m_profile;
         let target = match to {
             To::Stream => {
                 let writer = stream::Writer::begin(out, isa, carries);
@@ -134,7 +131,7 @@ impl<'a> Converter<'a> {
             isa,
             space,
             carries: Carries { kernel, ..carries },
-            decoder: isa::decoder(isa, big_endian),
+            decoder: isa::decoder(isa, dialect),
             elaborator: None,
             register_values: Vec::new(),
             target,
@@ -161,14 +158,14 @@ impl<'a> Converter<'a> {
 
     fn steps(&mut self, mut batch: StepBatch) -> Result<(), BuildError> {
         let (isa, space, carries) = (self.isa, self.space.clone(), self.carries);
-        let big_endian = space.borrow().images().first().is_some_and(|of| of.image.big_endian_code);
+        let (dialect, _) = space.borrow().of_first();
         let code = {
             let space = space.clone();
             move |a: u64| space.borrow().bytes(a).map(|b| b[..b.len().min(16)].to_vec())
         };
         let tohost = space.borrow().tohost();
         let elaborator = self.elaborator.get_or_insert_with(|| {
-            Elaborator::new(isa, big_endian, carries, Box::new(code)).with_tohost(tohost)
+            Elaborator::new(isa, dialect, carries, Box::new(code)).with_tohost(tohost)
         });
         if isa == Isa::Arm && !carries.thumb {
             for def in &mut batch.new_insns {

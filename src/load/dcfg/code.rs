@@ -1,6 +1,6 @@
 //! The code of a graph's processes: functions and instructions, and the ids of what is in them.
 
-use crate::event::Isa;
+use crate::event::{Dialect, Isa};
 use crate::id::{BlockId, FileId, FunctionId, ImageId, InstructionId, LoopId, ThreadId};
 use crate::image::{AddressSpace, FunctionKind, FunctionRef};
 use crate::isa::{self, Decoded, Decoder};
@@ -108,8 +108,8 @@ impl<'a> Code<'a> {
         space: &'a AddressSpace,
         elf: Vec<Vec<Option<usize>>>,
     ) -> Code<'a> {
-        let isa: Option<(Isa, bool)> =
-            space.images().first().map(|l| (l.image.isa, l.image.big_endian_code));
+        let isa: Option<(Isa, Dialect)> =
+            space.images().first().map(|l| (l.image.isa, l.image.dialect));
         let mut before = Bases::default();
         let mut bases = Vec::new();
         for p in &graph.processes {
@@ -124,7 +124,7 @@ impl<'a> Code<'a> {
             space,
             elf,
             bases,
-            decoder: isa.map(|(isa, big)| isa::decoder(isa, big)),
+            decoder: isa.map(|(isa, dialect)| isa::decoder(isa, dialect)),
             functions: Vec::new(),
             function_ids: FxHashMap::default(),
             instructions: Vec::new(),

@@ -11,7 +11,9 @@ use crate::analysis::operation::{Operation, OperationKind};
 use crate::analysis::place::{Place, PlaceCode};
 use crate::analysis::segment::{Order, Purpose, Segment, Static};
 use crate::analysis::sums::Actors;
-use crate::event::{BlockDef, BlockStep, Event, ImageMap, InsnDef, Isa, MemShape, RegSpan};
+use crate::event::{
+    BlockDef, BlockStep, Dialect, Event, ImageMap, InsnDef, Isa, MemShape, RegSpan,
+};
 use crate::id::FunctionId;
 use crate::image::{AddressSpace, Image, Loaded, Mapped};
 use crate::isa::resolve::{resolve, undecoded};
@@ -135,7 +137,7 @@ impl Planner {
             image_processes: Vec::new(),
             functions: Functions::new(space.clone(), false, through),
             space,
-            decoder: isa::decoder(isa, false),
+            decoder: isa::decoder(isa, Dialect::default()),
             opened: FxHashMap::default(),
             insns: Vec::new(),
             insn_images: Vec::new(),

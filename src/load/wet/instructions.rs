@@ -50,7 +50,7 @@ impl<'s> Instructions<'s> {
             list: Vec::new(),
             by_address: FxHashMap::default(),
             by_number: FxHashMap::default(),
-            decoder: first.map(|l| decoder(l.image.isa, l.image.big_endian_code)),
+            decoder: first.map(|l| decoder(l.image.isa, l.image.dialect)),
             known: 0,
             compared: 0,
             other: 0,

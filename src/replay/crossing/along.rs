@@ -31,6 +31,8 @@ pub struct Along<'a> {
     rules: &'a [Rule<'a>],
     /// Functions whose calls may be entries, or belong to one; stubs that belong to what calls them.
     of: (BTreeSet<FunctionId>, BTreeSet<FunctionId>),
+    /// All stubs of the run.
+    stubs: BTreeSet<FunctionId>,
     /// Places of the chunks, and of those of them that are gone through, not only looked at.
     chunks: Vec<usize>,
     run: BTreeSet<usize>,
@@ -82,7 +84,9 @@ impl<'a> Along<'a> {
         late.sort_by_key(|late| late.row.read.seq);
         let run = chunks.iter().copied().filter(|at| parts.runs(*at, &code)).collect();
         let (of, going_on) = ((of, stubs), BTreeMap::new());
-        let mut along = Along { parts, rules, of, chunks, run, going_on, late };
+        let edges = edges(connection)?;
+        let stubs = edges.iter().filter(|edge| edge.is_stub).map(|edge| edge.callee).collect();
+        let mut along = Along { parts, rules, of, stubs, chunks, run, going_on, late };
         along.find_going_on(connection)?;
         Ok(Some(along))
     }
@@ -168,7 +172,7 @@ impl<'a> Along<'a> {
         let calls = in_chunks.iter().flat_map(|(_, calls)| calls).map(|(call, _)| call);
         let replaced: BTreeSet<CallId> = calls
             .chain(self.going_on.values())
-            .filter(|call| self.rules.iter().any(|rule| follows(rule, call)))
+            .filter(|call| self.rules.iter().any(|rule| self.follows(rule, call)))
             .filter_map(|call| call.tail_of)
             .collect();
         for (id, at) in ends_late.into_iter().filter(|(id, _)| replaced.contains(id)) {
@@ -242,9 +246,10 @@ impl<'a> Along<'a> {
     ) -> Result<Vec<Members>, ReplayError> {
         let mut all: Vec<Members> = self.rules.iter().map(|_| Members::default()).collect();
         let going_on: Vec<(CallId, Call)> =
-            self.going_on.values().map(|call| (call.call, plain(call))).collect();
+            self.going_on.values().map(|call| (call.call, plain(call, &self.stubs))).collect();
         let known = |rule: &Rule<'a>| Known {
             rule: *rule,
+            stubs: &self.stubs,
             going_on: going_on.iter().peekable(),
             placed: FxHashMap::default(),
         };
@@ -273,6 +278,17 @@ impl<'a> Along<'a> {
             known.chunk(members, &[], u32::MAX)?;
         }
         Ok(all)
+    }
+
+    /// Whether a call belongs to what it came from, or may be an entry.
+    fn follows(&self, rule: &Rule, call: &stack::Call) -> bool {
+        match rule {
+            Rule::Set(_, Callees::Inside) => true,
+            Rule::Set(set, Callees::Outside) => {
+                plain(call, &self.stubs).is_stub || set.contains(&call.function)
+            }
+            Rule::Calls(_) => false,
+        }
     }
 
     /// Number of the last call that begins in a chunk or before.
@@ -308,11 +324,12 @@ fn row(row: &Communication) -> Row {
     Row { read_seq: seq(Some(row.read.seq)), write_seq, kind, address: row.address }
 }
 
-fn plain(call: &stack::Call) -> Call {
+fn plain(call: &stack::Call, stubs: &BTreeSet<FunctionId>) -> Call {
     Call {
         function: call.function,
         from: from(call),
-        is_stub: call.kind == CallKind::Stub,
+        // One that another stub goes on to (`plt0`) is of kind tail.
+        is_stub: call.kind == CallKind::Stub || stubs.contains(&call.function),
         is_open: call.ending == Ending::Open,
         first: seq(call.begin.seq),
         last: seq(call.end.seq),
@@ -320,20 +337,10 @@ fn plain(call: &stack::Call) -> Call {
     }
 }
 
-/// Whether a call belongs to what it came from, or may be an entry.
-fn follows(rule: &Rule, call: &stack::Call) -> bool {
-    match rule {
-        Rule::Set(_, Callees::Inside) => true,
-        Rule::Set(set, Callees::Outside) => {
-            call.kind == CallKind::Stub || set.contains(&call.function)
-        }
-        Rule::Calls(_) => false,
-    }
-}
-
 /// What is known of calls, by one rule.
 struct Known<'a> {
     rule: Rule<'a>,
+    stubs: &'a BTreeSet<FunctionId>,
     /// Those that go on from one chunk into another, of which the first ones are placed.
     going_on: Peekable<Iter<'a, (CallId, Call)>>,
     placed: FxHashMap<CallId, (Place, FunctionId)>,
@@ -374,7 +381,7 @@ impl Known<'_> {
             } else if let Some((call, _)) = calls.next() {
                 // Some of those of before came from it.
                 if !self.placed.contains_key(&call.call) {
-                    let place = self.place(members, &own, (call.call, &plain(call)));
+                    let place = self.place(members, &own, (call.call, &plain(call, self.stubs)));
                     own.places[(call.call.get() - first) as usize] = Some((place, call.function));
                 }
             } else {

@@ -1,6 +1,8 @@
 //! Where a value came from.
 
-use super::found::{Bounds, Criterion, Gathered, MOST_BYTES, Slice, SliceStep, Source, Why};
+use super::found::{
+    Bounds, Criterion, Execution, Gathered, MOST_BYTES, Part, Slice, SliceStep, Source, Why,
+};
 use super::storage::{Known, Storage};
 use crate::id::{CallId, InstructionId, ThreadId};
 use crate::replay::cell::{Bytes, Cell, Space};
@@ -193,7 +195,7 @@ struct Backward<'a> {
     /// The last step that is looked at.
     start: i64,
     /// All of a line's last execution belongs to the criterion.
-    still: Option<&'a BTreeSet<InstructionId>>,
+    still: Option<Execution<'a>>,
     /// Which windows of the run wrote what, where that is stored.
     written: Option<WriteIndex>,
     /// Else the packed run, looked through.
@@ -238,9 +240,12 @@ impl BackSteps for Backward<'_> {
 
     fn step(&mut self, step: &Step) -> bool {
         self.outside(step);
-        self.still = self.still.filter(|which| which.contains(&step.instruction));
+        let part = self.still.as_mut().map(|still| still.part(step));
+        if part == Some(Part::Over) {
+            self.still = None;
+        }
         let mut reason = Reason::default();
-        if self.still.is_some() || self.criterion == Some(step.seq) {
+        if part == Some(Part::Of) || self.criterion == Some(step.seq) {
             reason.join(0, Why::Criterion);
         }
         self.writes(step, &mut reason);
@@ -303,6 +308,9 @@ impl Backward<'_> {
                 let (places, seq) = (self.places, step.seq + 1);
                 let source = || source.clone().unwrap_or_else(|| unwritten(places, cell, seq));
                 let slice = &mut self.slice;
+                if want == Want::Criterion {
+                    slice.criterion_source(source(), cell, seq);
+                }
                 self.lists
                     .each(want, |reader| slice.outside(source(), reader.instruction, cell, seq));
             }
@@ -325,6 +333,9 @@ impl Backward<'_> {
     fn unwritten(&mut self, seq: i64) {
         let Backward { slice, places, lists, wanted, .. } = self;
         wanted.all(|cell, want| {
+            if *want == Want::Criterion {
+                slice.criterion_source(unwritten(places, cell, seq), cell, seq);
+            }
             lists.each(std::mem::take(want), |reader| {
                 let source = unwritten(places, cell, seq);
                 slice.outside(source, reader.instruction, cell, seq);
@@ -450,7 +461,7 @@ pub fn backward(
             Some(*seq)
         }
         Criterion::Instructions(which) => {
-            found.still = Some(which);
+            found.still = Some(Execution::new(which));
             found.criterion = last_of(code, connection, which)?;
             found.criterion
         }

@@ -1,6 +1,8 @@
 //! Where a value goes.
 
-use super::found::{Bounds, Criterion, Gathered, MOST_BYTES, Slice, SliceStep, Why};
+use super::found::{
+    Bounds, Criterion, Execution, Gathered, MOST_BYTES, Part, Slice, SliceStep, Why,
+};
 use super::storage::{Known, Storage};
 use crate::id::InstructionId;
 use crate::replay::cell::{Bytes, Cell, Space};
@@ -77,12 +79,23 @@ struct Forward<'a> {
     /// The first step that is looked at.
     start: i64,
     /// All of a line's first execution belongs to the criterion.
-    still: Option<&'a BTreeSet<InstructionId>>,
+    still: Option<Execution<'a>>,
+}
+
+/// Why a step is in the slice.
+struct Reason {
+    /// How far from the criterion.
+    joins: Option<(u32, Why)>,
+    /// How far what it reads is.
+    data: Option<u32>,
 }
 
 impl Forward<'_> {
     fn step(&mut self, step: &Step) -> bool {
-        self.still = self.still.filter(|which| which.contains(&step.instruction));
+        let part = self.still.as_mut().map(|still| still.part(step));
+        if part == Some(Part::Over) {
+            self.still = None;
+        }
         for (save, bytes) in step.saves {
             let (mut held, space) = (Vec::new(), bytes.first.space);
             self.affected.look(*bytes, |address, dependence| {
@@ -94,22 +107,23 @@ impl Forward<'_> {
                 self.kept.insert(*save, held);
             }
         }
-        let reason = self.reason(step);
-        if let Some((depth, why)) = reason {
+        let begins = part == Some(Part::Of) || self.criterion == Some(step.seq);
+        let reason = self.reason(step, begins);
+        if let Some((depth, why)) = reason.joins {
             let Step { seq, instruction, call, .. } = *step;
             let joined = SliceStep { seq, instruction, call, depth, why };
             self.slice.join(joined, self.bounds.limit);
         }
-        self.writes(step, reason.map(|r| r.0));
+        // Beside the bytes that the criterion names, a step that writes them gives what it reads.
+        let depth = if self.target.is_some() { reason.data } else { reason.joins.map(|r| r.0) };
+        self.writes(step, depth);
         self.outside(step);
         let goes_on = self.still.is_some() || self.affected.len() > 0 || !self.kept.is_empty();
         goes_on && !self.slice.leaves(self.bounds, step.seq, self.start)
     }
 
-    /// Why a step is in the slice, and how far from the criterion.
-    fn reason(&mut self, step: &Step) -> Option<(u32, Why)> {
-        let begins = self.still.is_some() || self.criterion == Some(step.seq);
-        let mut reason = begins.then_some((0, Why::Criterion));
+    fn reason(&mut self, step: &Step, begins: bool) -> Reason {
+        let mut data: Option<u32> = None;
         for effect in step.effects.iter().filter(|e| e.what == What::Read) {
             let Forward { slice, affected, bounds, .. } = self;
             if affected.len() == 0 {
@@ -120,9 +134,7 @@ impl Forward<'_> {
                 let Some(depth) = dependence.depth().filter(|depth| *depth < bounds.depth) else {
                     return;
                 };
-                if reason.is_none_or(|(nearest, _)| nearest > depth + 1) {
-                    reason = Some((depth + 1, Why::Data));
-                }
+                data = Some(data.map_or(depth + 1, |nearest| nearest.min(depth + 1)));
                 if let Dependence::Written { by, .. } = *dependence {
                     let pair = (by, step.instruction);
                     slice.edge(pair, Cell { space, address }, 1, step.seq);
@@ -130,33 +142,36 @@ impl Forward<'_> {
             });
         }
         let mut writes = step.effects.iter().filter(|e| e.what != What::Read);
-        if self.target.is_some_and(|target| writes.any(|e| target.overlaps(e.bytes))) {
-            reason = Some((0, Why::Criterion));
-        }
-        reason
+        let begins =
+            begins || self.target.is_some_and(|target| writes.any(|e| target.overlaps(e.bytes)));
+        let joins =
+            if begins { Some((0, Why::Criterion)) } else { data.map(|depth| (depth, Why::Data)) };
+        Reason { joins, data }
     }
 
-    /// What a step writes depends on the criterion if the step does.
+    /// What a step writes depends on the criterion if the step does; and the bytes that the criterion names, whoever writes them.
     fn writes(&mut self, step: &Step, depth: Option<u32>) {
         for effect in step.effects {
             match effect.what {
                 What::Read => {}
-                What::Write => match depth {
-                    Some(depth) => {
-                        let (space, target) = (effect.bytes.first.space, self.target);
-                        self.affected.visit(effect.bytes, |address, dependence| {
-                            let cell = Cell { space, address };
-                            let inside = |target: Target| depth > 0 || target.contains(cell);
-                            let written = Dependence::Written { by: step.instruction, depth };
-                            let depends = target.is_none_or(inside);
-                            *dependence = if depends { written } else { Dependence::None };
-                        });
-                    }
-                    None => {
+                What::Write => {
+                    let named = self.target.filter(|target| target.overlaps(effect.bytes));
+                    if depth.is_none() && named.is_none() {
                         self.affected
                             .look(effect.bytes, |_, dependence| *dependence = Dependence::None);
+                        continue;
                     }
-                },
+                    let (by, space) = (step.instruction, effect.bytes.first.space);
+                    self.affected.visit(effect.bytes, |address, dependence| {
+                        let cell = Cell { space, address };
+                        let is_named = named.is_some_and(|target| target.contains(cell));
+                        let depth = if is_named { Some(0) } else { depth };
+                        *dependence = match depth {
+                            Some(depth) => Dependence::Written { by, depth },
+                            None => Dependence::None,
+                        };
+                    });
+                }
                 What::Restore { save, is_last } => {
                     self.affected
                         .look(effect.bytes, |_, dependence| *dependence = Dependence::None);
@@ -192,10 +207,15 @@ impl Forward<'_> {
             };
             match &outside.change {
                 Change::Read(sink) => affected.range(process, range, |address, dependence| {
-                    if let Dependence::Written { by, depth } = *dependence
-                        && depth < bounds.depth
-                    {
-                        slice.sink(by, sink, Cell { space, address }, step.seq);
+                    let cell = Cell { space, address };
+                    match *dependence {
+                        Dependence::Written { by, depth } if depth < bounds.depth => {
+                            slice.sink(by, sink, cell, step.seq);
+                        }
+                        Dependence::Criterion if bounds.depth > 0 => {
+                            slice.criterion_sink(sink, cell, step.seq);
+                        }
+                        _ => {}
                     }
                 }),
                 Change::Write(_) | Change::New => {
@@ -270,7 +290,7 @@ pub fn forward(
             Some(*seq)
         }
         Criterion::Instructions(which) => {
-            found.still = Some(which);
+            found.still = Some(Execution::new(which));
             found.criterion = first_of(code, connection, which)?;
             found.criterion
         }

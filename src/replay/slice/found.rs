@@ -1,8 +1,9 @@
 //! What a slice begins with and what it is made of.
 
-use crate::id::{CallId, InstructionId, ProcessId};
+use crate::id::{CallId, InstructionId, ProcessId, ThreadId};
 use crate::replay::cell::{Cell, Space};
 use crate::replay::places::When;
+use crate::replay::resolve::Step;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -16,6 +17,40 @@ pub enum Criterion {
     Instructions(BTreeSet<InstructionId>),
     /// Bytes of memory of a process: what they hold at the end, or what their first writers gave them.
     Memory { process: ProcessId, address: u64, bytes: u64 },
+}
+
+/// One execution of some instructions, all of which is the criterion: the steps of them that one call makes one after the other,
+/// whatever it calls in between. Steps come in either order of the run, the first one of them.
+pub(super) struct Execution<'a> {
+    which: &'a BTreeSet<InstructionId>,
+    of: Option<(ThreadId, Option<CallId>)>,
+}
+
+/// What a step is to an execution.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Of,
+    /// Another thread's, or one of what it calls.
+    Beside,
+    /// It is over.
+    Over,
+}
+
+impl<'a> Execution<'a> {
+    pub(super) fn new(which: &'a BTreeSet<InstructionId>) -> Execution<'a> {
+        Execution { which, of: None }
+    }
+
+    pub(super) fn part(&mut self, step: &Step) -> Part {
+        let (thread, call) = *self.of.get_or_insert((step.thread, step.call));
+        match step.call {
+            _ if step.thread != thread => Part::Beside,
+            other if other == call && self.which.contains(&step.instruction) => Part::Of,
+            // Calls have numbers in the order in which they begin: of one thread those that it makes have greater ones.
+            Some(other) if call.is_some_and(|call| other > call) => Part::Beside,
+            _ => Part::Over,
+        }
+    }
 }
 
 /// Bytes of memory that a criterion names at most.
@@ -118,6 +153,10 @@ pub struct Slice {
     pub data: BTreeMap<(Source, InstructionId), SliceEdge>,
     /// From a writer to what the kernel did with the bytes, by name.
     pub sinks: BTreeMap<(InstructionId, Rc<str>), SliceEdge>,
+    /// From what no instruction is to memory that the criterion names.
+    pub criterion_sources: BTreeMap<Source, SliceEdge>,
+    /// From bytes that the criterion names to what the kernel did with them, by name.
+    pub criterion_sinks: BTreeMap<Rc<str>, SliceEdge>,
     /// From the instruction that decides to the one that it lets run.
     pub control: BTreeSet<(InstructionId, InstructionId)>,
 }
@@ -205,6 +244,16 @@ impl Gathered {
     /// A byte that no instruction wrote, and a step at which it is there.
     pub(super) fn outside(&mut self, from: Source, to: InstructionId, cell: Cell, seq: i64) {
         self.slice.data.entry((from, to)).or_default().add(cell, 1, seq);
+    }
+
+    /// A byte that the criterion names and no instruction wrote.
+    pub(super) fn criterion_source(&mut self, from: Source, cell: Cell, seq: i64) {
+        self.slice.criterion_sources.entry(from).or_default().add(cell, 1, seq);
+    }
+
+    /// A byte that the criterion names and no instruction wrote, and that the kernel takes.
+    pub(super) fn criterion_sink(&mut self, to: &Rc<str>, cell: Cell, seq: i64) {
+        self.slice.criterion_sinks.entry(to.clone()).or_default().add(cell, 1, seq);
     }
 
     pub(super) fn sink(&mut self, from: InstructionId, to: &Rc<str>, cell: Cell, seq: i64) {

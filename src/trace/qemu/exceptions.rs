@@ -293,7 +293,8 @@ pub fn vector(before: (u64, u64), now: (u64, u64), lr: u64) -> Option<Taken> {
         _ => return None,
     };
     let resume = Some(lr.wrapping_sub(behind) & 0xffff_ffff);
-    Some(Taken { cause, number, resume, keeps: Keeps::Link })
+    let keeps = if new_mode == 0x11 { Keeps::Fast } else { Keeps::Link };
+    Some(Taken { cause, number, resume, keeps })
 }
 
 /// Whether an instruction is a return from an exception, which may go to an address like a vector's.
@@ -512,6 +513,8 @@ mod tests {
         let (cause, keeps) = (Cause::Interrupt, Keeps::Link);
         let expected = Taken { cause, number: 5, resume: Some(0x8008), keeps };
         assert_eq!(taken, Some(expected));
+        let taken = vector((svc, 0x8004), (0x6000_01d1, 0x1c), 0x800c).unwrap();
+        assert_eq!((taken.number, taken.keeps), (6, Keeps::Fast));
         // `cps` at an address like a vector's.
         assert_eq!(vector((svc, 0x8014), (irq, 0x8018), 0), None);
         assert_eq!(vector((irq, 0x18), (irq, 0x40), 0), None);

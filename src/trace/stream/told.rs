@@ -9,7 +9,7 @@ pub const EXCEPTION: u8 = 31;
 pub const EXCEPTION_RETURN: u8 = 32;
 pub const COPY: u8 = 33;
 
-const KEEPS: [Keeps; 4] = [Keeps::None, Keeps::Link, Keeps::Frame, Keeps::LongFrame];
+const KEEPS: [Keeps; 5] = [Keeps::None, Keeps::Link, Keeps::Frame, Keeps::LongFrame, Keeps::Fast];
 
 /// Kernel accesses of a call at most.
 const MOST: u64 = 1 << 24;

@@ -270,7 +270,7 @@ fn mode(rest: &[u8]) -> (&[u8], &[u8]) {
 
 /// Behind `IT` or `IS`.
 fn fetched(rest: &[u8], failed: bool) -> Option<Said<'_>> {
-    let (inside, rest) = parenthesis(rest)?;
+    let Some((inside, rest)) = parenthesis(rest) else { return without_number(rest, failed) };
     let mut words = Words(rest);
     let (first, second) = (words.next()?, words.next()?);
     let tag = inside.iter().position(|b| *b == b':');
@@ -286,6 +286,22 @@ fn fetched(rest: &[u8], failed: bool) -> Option<Said<'_>> {
     let (mode, text) = mode(words.0);
     let tag = tag.and_then(|colon| hex_digits(&inside[colon + 1..]));
     Some(Said::Step(Step { pc, opcode, state, mode, text, failed, tag }))
+}
+
+/// `ADDRESS OPCODE [STATE] TEXT`: processors that have Thumb only may leave out the state (Cortex-M0).
+fn without_number(rest: &[u8], failed: bool) -> Option<Said<'_>> {
+    let mut words = Words(rest);
+    let (pc, opcode) = (address(words.next()?)?, words.next()?);
+    (matches!(opcode.len(), 4 | 8) && hex_digits(opcode).is_some()).then_some(())?;
+    let mut behind = Words(words.0);
+    let word = behind.next()?;
+    let state = State::parse(word.strip_suffix(b":").unwrap_or(word));
+    let (mode, text) = match state {
+        Some(_) => mode(behind.0),
+        None => (&b""[..], words.0.trim_ascii()),
+    };
+    let state = state.or_else(|| State::parse(b"T"))?;
+    Some(Said::Step(Step { pc, opcode, state, mode, text, failed, tag: None }))
 }
 
 /// Behind `ES`.
@@ -353,9 +369,28 @@ fn register(rest: &[u8]) -> Option<Said<'_>> {
     Some(Said::Register { name, rest })
 }
 
-/// What the first word of an access says: whether it writes, its bytes, whether it is no access of
-/// the program's.
-fn access_word(word: &[u8]) -> Option<(bool, u32, bool)> {
+/// How the value of an access is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Number,
+    /// Its bytes as they lie in memory, of a little-endian processor.
+    Memory,
+    Unknown,
+}
+
+/// What the first word of an access says.
+#[derive(Clone, Copy, Debug)]
+struct AccessWord {
+    is_write: bool,
+    size: u32,
+    order: Order,
+    /// It is no access of the program's.
+    quiet: bool,
+}
+
+/// Source: Tarmac Trace Utilities, `lib/parser.cpp`: words of eight characters are of the Cortex-M4's trace, those of its
+/// data bus (`D`) with the bytes in memory order, those of its peripheral bus (`A`) in none that is known.
+fn access_word(word: &[u8]) -> Option<AccessWord> {
     let letter = |b: &u8| matches!(b, b'R' | b'W');
     let at = match word {
         [b'M', rest @ ..] => 1 + rest.iter().take(2).position(letter)?,
@@ -367,10 +402,16 @@ fn access_word(word: &[u8]) -> Option<(bool, u32, bool)> {
     let flags = &word[at + 1 + length..];
     ((1..=3).contains(&length) && flags.iter().all(|b| b.is_ascii_uppercase() || *b == b'_'))
         .then_some(())?;
-    Some((word[at] == b'W', size, flags.ends_with(b"I")))
+    let order = match word {
+        [_, _, _, _, _, _, _, b'D'] => Order::Memory,
+        [_, _, _, _, _, _, _, b'A'] => Order::Unknown,
+        _ => Order::Number,
+    };
+    Some(AccessWord { is_write: word[at] == b'W', size, order, quiet: flags.ends_with(b"I") })
 }
 
-fn memory((is_write, size, quiet): (bool, u32, bool), rest: &[u8]) -> Option<Said<'_>> {
+fn memory(access: AccessWord, rest: &[u8]) -> Option<Said<'_>> {
+    let AccessWord { is_write, size, order, quiet } = access;
     let mut words = Words(rest);
     let mut of = None;
     let mut word = words.next()?;
@@ -415,7 +456,11 @@ fn memory((is_write, size, quiet): (bool, u32, bool), rest: &[u8]) -> Option<Sai
         }
     }
     let bits = 8 * size.min(8);
-    let value = value.filter(|_| digits > 0 && size <= 8).map(|v| v & u64::MAX >> (64 - bits));
+    let value = value.filter(|_| digits > 0 && size <= 8 && order != Order::Unknown);
+    let value = value.map(|v| match order {
+        Order::Memory => v.swap_bytes() >> (64 - bits),
+        _ => v & u64::MAX >> (64 - bits),
+    });
     (digits > 0 || aborted).then_some(())?;
     Some(Said::Memory(Memory { is_write, size, address, value, aborted, of }))
 }

@@ -77,6 +77,23 @@ fn steps_of_every_dialect() {
             "MOVEQ",
         ),
         ("11519 tic ES (10000b58:--------) T thrd_s:", 0x10000b58, "", State::T32, true, ""),
+        (
+            "354ns IT 00008000 4802        LDR r0,[pc,#8]",
+            0x8000,
+            "4802",
+            State::T32,
+            false,
+            "LDR r0,[pc,#8]",
+        ),
+        (
+            "354ns IT 00008004 f000f802 BL {pc}+8",
+            0x8004,
+            "f000f802",
+            State::T32,
+            false,
+            "BL {pc}+8",
+        ),
+        ("3 clk IT 00008004 e59ff018 A svc: LDR", 0x8004, "e59ff018", State::A32, false, "LDR"),
     ] {
         let s = step(line);
         let got = (s.pc, s.opcode, s.state, s.failed, s.text);
@@ -108,6 +125,10 @@ fn accesses_of_every_dialect() {
             Some(0x4305_0000_42ea_0000),
         ),
         ("1 ns MSW4___D 201fffec xxxxxxxx", true, 4, 0x201f_ffec, None),
+        ("3042 cyc MNW4___D 20000000 3412efbe", true, 4, 0x2000_0000, Some(0xbeef_1234)),
+        ("3042 cyc MNR2___D 20000002 3412", false, 2, 0x2000_0002, Some(0x1234)),
+        ("3042 cyc MNW1___D 20000001 12", true, 1, 0x2000_0001, Some(0x12)),
+        ("3042 cyc MNR4___A e000e010 05000000", false, 4, 0xe000_e010, None),
         ("1 ns MNW4____ (00000050:000000a8) 05011000 00000003", true, 4, 0x5011000, Some(3)),
     ] {
         let m = memory(line);

@@ -2,6 +2,7 @@
 
 use super::kept;
 use crate::common::*;
+use crate::record::record;
 use std::collections::{BTreeSet, HashMap};
 
 #[test]
@@ -131,4 +132,73 @@ fn a_long_slice_is_left_where_its_list_is_full() {
         }
     }
     assert!(left >= 8, "{left} of 42 were left");
+}
+
+/// A value goes on from what has exchanged it, from a line with calls, and comes from and goes to the kernel.
+#[test]
+fn a_slice_goes_through_exchanges_calls_and_the_kernel() {
+    if !have("valgrind") || !have("gcc") || !have("pkg-config") {
+        return;
+    }
+    let scratch = Scratch::new("exchanges");
+    let path = repository("tests/programs/exchanges.c");
+    let source = std::fs::read_to_string(&path).unwrap();
+    let line = |mark: &str| {
+        format!("exchanges.c:{}", 1 + source.lines().position(|l| l.contains(mark)).unwrap())
+    };
+    let text = scratch.write("text", "abcdefghijk");
+    for flags in ["-O0", "-O1", "-O2"] {
+        let (program, db) = (scratch.path("exchanges"), scratch.path("e.duckdb"));
+        // Without now: stubs are bound when they are called.
+        let gcc = std::process::Command::new("gcc")
+            .args(["-g", flags, "-fno-builtin", "-Wl,-z,lazy", "-o", utf8(&program), utf8(&path)])
+            .status();
+        assert!(gcc.unwrap().success());
+        let recorded = record(&["-q", "--force", "-o", utf8(&db)], &[utf8(&program), utf8(&text)]);
+        assert!(recorded.status.success(), "{}", said(&recorded));
+        let db = utf8(&db);
+        let slice = |arguments: &[&str]| {
+            let words = ["slice", db, "--group", "--limit", "0", "--format", "csv", "--at"];
+            addfg(&[&words, arguments].concat())
+        };
+        let lines = |arguments: &[&str]| -> BTreeSet<String> {
+            let of = |l: &str| l.rsplit(',').next().map(str::to_owned);
+            printed(&slice(arguments)).lines().filter_map(of).collect()
+        };
+        for (variable, marks) in
+            [("at", &["after the addition"][..]), ("locked", &["after the exchange"])]
+        {
+            let found = lines(&[variable, "--forward"]);
+            assert!(
+                marks.iter().all(|m| found.contains(&line(m))),
+                "{flags} {variable}: {found:?}"
+            );
+        }
+        let calls = line("two calls");
+        let found = lines(&[&calls, "--forward"]);
+        assert!(found.contains(&line("what came of them")), "{flags}: {found:?}");
+        assert!(!found.contains(&line("after the addition")), "{flags}: {found:?}");
+        let found = lines(&[&calls]);
+        assert!(found.contains(&line("four(int n)")), "{flags}: {found:?}");
+        // Bytes that no step wrote have sources, too, and the kernel takes what no step has read.
+        let expected = "comes from <exchanges .bss> (7 B), <read: text> (8 B)";
+        assert!(said(&slice(&["buffer"])).contains(expected), "{}", said(&slice(&["buffer"])));
+        assert!(said(&slice(&["only"])).contains("<read: text> (1 B)"));
+        let forward = slice(&["only", "--forward"]);
+        assert!(said(&forward).contains("goes to <write: stdout> (1 B)"), "{}", said(&forward));
+        let picture = ok(&["slice", db, "--at", "only", "--picture", "json"]);
+        assert!(picture.contains("<read: text>"), "{picture}");
+        // Stubs belong to what calls them, also the one that binds names.
+        let steps = |sql: &str| rows(std::path::Path::new(db), sql).pop().unwrap();
+        let folded = steps(
+            "SELECT sum(steps_self) FROM function_call c JOIN function_symbol s USING (function_id)
+             WHERE s.name = 'main' OR (s.kind = 'stub' AND (SELECT p.name FROM function_symbol p JOIN function_call o USING (function_id)
+                   WHERE o.call_id = c.parent_call_id) = 'main')",
+        );
+        let cut: serde_json::Value = serde_json::from_str(&ok(&[
+            "cut", db, "main", "--show", "entries", "--format", "json",
+        ]))
+        .unwrap();
+        assert_eq!(cut[0]["steps"].to_string(), folded, "{flags}: {cut}");
+    }
 }
