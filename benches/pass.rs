@@ -78,7 +78,7 @@ fn streaming(bencher: Bencher, detail: &str) {
     let isa = image.isa;
     let space = AddressSpace::new(vec![Loaded { image: image.into(), bias: 0 }]);
     let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
-    let mut decoder = isa::decoder(isa, false);
+    let mut decoder = isa::decoder(isa, Default::default());
     let mut insns = Vec::new();
     for def in log.runs.iter_mut().flat_map(|b| std::mem::take(&mut b.new_insns)) {
         let size = def.size;
@@ -107,6 +107,7 @@ fn streaming(bencher: Bencher, detail: &str) {
                 options,
                 Vec::new(),
                 Processor {
+                    fast: Vec::new(),
                     register_bytes: isa::registers(isa).size,
                     slot: FrameSlot::ReturnSlot { bytes: 8 },
                     link: None,
@@ -141,8 +142,12 @@ fn elaborate(bencher: Bencher, name: &str) {
     recording.read(1, &mut log);
     let steps: usize = log.steps.iter().map(|b| b.len()).sum();
     let count = bencher.counter(BytesCount::new(recording.bytes)).counter(ItemsCount::new(steps));
-    let fresh =
-        || (Elaborator::new(isa, false, log.carries, Box::new(|_| None)), log.steps.clone());
+    let fresh = || {
+        (
+            Elaborator::new(isa, Default::default(), log.carries, Box::new(|_| None)),
+            log.steps.clone(),
+        )
+    };
     count.with_inputs(fresh).bench_local_values(|(mut elaborator, batches)| {
         let mut null = Null::default();
         for mut batch in batches {

@@ -1332,6 +1332,46 @@ fn writes_of_the_kernel_are_told_apart() {
     }
 }
 
+/// A task that one processor has left goes on on another one: no call begins anew there.
+#[test]
+fn a_task_goes_on_in_another_thread() {
+    use crate::event::{ExceptionEntry, Keeps};
+    let code = vec![
+        (0x100, instruction(FlowKind::Call)),
+        (0x200, instruction(FlowKind::Next)),
+        (0x204, instruction(FlowKind::Return)),
+        (0x104, instruction(FlowKind::Next)),
+        (0x300, instruction(FlowKind::Next)),
+        (0x304, instruction(FlowKind::ExceptionReturn)),
+        (0x400, instruction(FlowKind::Next)),
+        (0x500, instruction(FlowKind::Next)),
+    ];
+    let frame = vec![(0, RegSpan { offset: 8, size: 4 })];
+    let mut pass = pass_of(pass_with(Details::Local, 64, frame), code);
+    let taken = |thread, frame| {
+        let frame = Some(frame);
+        let entry = ExceptionEntry { thread, frame, keeps: Keeps::Frame, ..Default::default() };
+        Event::ExceptionEntry(entry)
+    };
+    let back = |thread, frame| Event::ExceptionReturn { thread, frame: Some(frame) };
+    pass.push(&RunBatch {
+        block: vec![0, 1, 4, 5, 6, 7, 4, 5, 2, 3],
+        thread: vec![0, 0, 0, 0, 0, 1, 1, 1, 1, 1],
+        events: vec![
+            (2, taken(0, 0x7000)),
+            (4, back(0, 0x7100)),
+            (6, taken(1, 0x7200)),
+            (8, back(1, 0x7000)),
+        ],
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    let calls: Vec<u64> = summary.functions.iter().map(|f| f.calls).collect();
+    assert_eq!(calls[1..6], [1, 1, 2, 1, 1]);
+    let steps: Vec<u64> = summary.threads.iter().map(|t| t.steps).collect();
+    assert_eq!(steps, [5, 5]);
+}
+
 /// A byte of a register that a handler stores in the frame goes back to that byte.
 #[test]
 fn what_a_handler_stores_in_the_frame_is_of_a_byte() {

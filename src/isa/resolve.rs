@@ -32,9 +32,13 @@ pub fn resolve(
     if decoded.is_some() {
         def.bytes.clear();
     } else {
-        decoded = zcmp::is_told(&def, isa)
-            .then(|| zcmp::decode(isa, def.address, &def.bytes))
-            .flatten()
+        decoded =
+            zcmp::is_told(&def, isa).then(|| zcmp::decode(isa, def.address, &def.bytes)).flatten();
+        // Who decodes the definition again knows it by its text.
+        if let Some(decoded) = &decoded {
+            def.text.get_or_insert_with(|| decoded.text.as_str().into());
+        }
+        decoded = decoded
             .or_else(|| from_image(&mut def, decoder, code))
             .or_else(|| from_log(&mut def, decoder));
     }

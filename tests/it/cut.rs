@@ -16,8 +16,9 @@ fn counted(db: &Path, names: &[&str], callees: bool) -> Figures {
     let mut all = Figures::new();
     let mut add = |name: &str, n: bool| *all.entry(name.to_owned()).or_default() += u64::from(n);
     let (mut entry, mut ends) = (vec![0], vec![(0, 0)]);
-    let sql = "SELECT name, coalesce(tail_of_call_id, parent_call_id, 0), c.kind = 'stub', call_seq, return_seq
-               FROM function_call c JOIN function_symbol USING (function_id) ORDER BY call_id";
+    // A stub belongs to its caller, whatever it replaced.
+    let sql = "SELECT name, coalesce(CASE WHEN s.kind <> 'stub' THEN tail_of_call_id END, parent_call_id, 0), s.kind = 'stub', call_seq, return_seq
+               FROM function_call c JOIN function_symbol s USING (function_id) ORDER BY call_id";
     each(&connection, sql, |r| {
         let from = entry[r.get::<_, usize>(1).unwrap()];
         let follows = from > 0 && (callees || r.get(2).unwrap());
@@ -280,8 +281,8 @@ fn recursion_from_outside_is_told() {
         load(&log, &elf, &db, &[]);
         let mut stacks: Vec<Vec<String>> = vec![Vec::new()];
         let mut nested: HashMap<String, u64> = HashMap::new();
-        let sql = "SELECT name, coalesce(tail_of_call_id, parent_call_id, 0), c.kind = 'stub' FROM function_call c
-                   JOIN function_symbol USING (function_id) ORDER BY call_id";
+        let sql = "SELECT name, coalesce(CASE WHEN s.kind <> 'stub' THEN tail_of_call_id END, parent_call_id, 0), s.kind = 'stub'
+                   FROM function_call c JOIN function_symbol s USING (function_id) ORDER BY call_id";
         each(&open(&db), sql, |r| {
             let name: String = r.get(0).unwrap();
             let mut stack = stacks[r.get::<_, usize>(1).unwrap()].clone();

@@ -303,3 +303,219 @@ fn tenet_gives_what_the_registers_give() {
         }
     }
 }
+
+/// Spike's own log of a program with Zcmp, whose codes are those of doubles.
+const PUSHES: &str = "\
+core 0: 0x80000000 (0x00003117) auipc sp, 0x3
+core 0: 3 0x80000000 (0x00003117) x2 0x80003000
+core 0: 0x80000004 (0x00010113) mv sp, sp
+core 0: 3 0x80000004 (0x00010113) x2 0x80003000
+core 0: 0x80000008 (0x11100413) li s0, 273
+core 0: 3 0x80000008 (0x11100413) x8 0x00000111
+core 0: 0x8000000c (0x22200493) li s1, 546
+core 0: 3 0x8000000c (0x22200493) x9 0x00000222
+core 0: 0x80000010 (0x00002809) c.jal pc + 18
+core 0: 3 0x80000010 (0x2809) x1 0x80000012
+core 0: 0x80000022 (0x0000b862) cm.push {ra, s0-s1}, -16
+core 0: 3 0x80000022 (0xb862) x2 0x80002ff0 mem 0x80002ffc 0x00000222 mem 0x80002ff8 0x00000111 mem 0x80002ff4 0x80000012
+core 0: 0x80000024 (0x0000842a) c.mv s0, a0
+core 0: 3 0x80000024 (0x842a) x8 0x00000000
+core 0: 0x80000026 (0x00002021) c.jal pc + 8
+core 0: 3 0x80000026 (0x2021) x1 0x80000028
+core 0: 0x8000002e (0x0000b862) cm.push {ra, s0-s1}, -16
+core 0: 3 0x8000002e (0xb862) x2 0x80002fe0 mem 0x80002fec 0x00000222 mem 0x80002fe8 0x00000000 mem 0x80002fe4 0x80000028
+core 0: 0x80000030 (0x00002019) c.jal pc + 6
+core 0: 3 0x80000030 (0x2019) x1 0x80000032
+core 0: 0x80000036 (0x00008082) ret
+core 0: 3 0x80000036 (0x8082)
+core 0: 0x80000032 (0x0000ba62) cm.pop {ra, s0-s1}, 16
+core 0: 3 0x80000032 (0xba62) x1 0x80000028 x2 0x80002ff0 x8 0x00000000 x9 0x00000222 mem 0x80002fec mem 0x80002fe8 mem 0x80002fe4
+core 0: 0x80000034 (0x00008082) ret
+core 0: 3 0x80000034 (0x8082)
+core 0: 0x80000028 (0x00002019) c.jal pc + 6
+core 0: 3 0x80000028 (0x2019) x1 0x8000002a
+core 0: 0x8000002e (0x0000b862) cm.push {ra, s0-s1}, -16
+core 0: 3 0x8000002e (0xb862) x2 0x80002fe0 mem 0x80002fec 0x00000222 mem 0x80002fe8 0x00000000 mem 0x80002fe4 0x8000002a
+core 0: 0x80000030 (0x00002019) c.jal pc + 6
+core 0: 3 0x80000030 (0x2019) x1 0x80000032
+core 0: 0x80000036 (0x00008082) ret
+core 0: 3 0x80000036 (0x8082)
+core 0: 0x80000032 (0x0000ba62) cm.pop {ra, s0-s1}, 16
+core 0: 3 0x80000032 (0xba62) x1 0x8000002a x2 0x80002ff0 x8 0x00000000 x9 0x00000222 mem 0x80002fec mem 0x80002fe8 mem 0x80002fe4
+core 0: 0x80000034 (0x00008082) ret
+core 0: 3 0x80000034 (0x8082)
+core 0: 0x8000002a (0x00008522) c.mv a0, s0
+core 0: 3 0x8000002a (0x8522) x10 0x00000000
+core 0: 0x8000002c (0x0000be62) cm.popret {ra, s0-s1}, 16
+core 0: 3 0x8000002c (0xbe62) x1 0x80000012 x2 0x80003000 x8 0x00000111 x9 0x00000222 mem 0x80002ffc mem 0x80002ff8 mem 0x80002ff4
+core 0: 0x80000012 (0x00001297) auipc t0, 0x1
+core 0: 3 0x80000012 (0x00001297) x5 0x80001012
+core 0: 0x80000016 (0xfee28293) addi t0, t0, -18
+core 0: 3 0x80000016 (0xfee28293) x5 0x80001000
+core 0: 0x8000001a (0x00004305) c.li t1, 1
+core 0: 3 0x8000001a (0x4305) x6 0x00000001
+core 0: 0x8000001c (0x0062a023) sw t1, 0(t0)
+core 0: 3 0x8000001c (0x0062a023) mem 0x80001000 0x00000001
+core 0: 0x80000020 (0x0000a001) c.j pc + 0
+core 0: 3 0x80000020 (0xa001)
+";
+
+const FLOWS: [&str; 0] = [];
+
+/// Pushes and pops are known by what the log says of them: its text, or what they wrote. Calls return, and what is saved is no data.
+#[test]
+fn pushes_of_registers_are_no_doubles() {
+    if !have("riscv64-linux-gnu-gcc") {
+        return;
+    }
+    let scratch = Scratch::new("zcmp");
+    // The code is that of the log.
+    let mut code: std::collections::BTreeMap<u64, String> = Default::default();
+    for line in PUSHES.lines().filter(|line| line.starts_with("core 0: 3 ")) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let digits = words[4].trim_matches(['(', ')']).trim_start_matches("0x");
+        let at = u64::from_str_radix(words[3].trim_start_matches("0x"), 16).unwrap();
+        code.insert(at, format!(".{}byte 0x{digits}", digits.len() / 2));
+    }
+    let functions =
+        [(0x8000_0000u64, "_start"), (0x8000_0022, "f"), (0x8000_002e, "g"), (0x8000_0036, "h")];
+    let mut source = String::from(".option norelax\n");
+    for (at, bytes) in &code {
+        for (_, name) in functions.iter().filter(|(address, _)| address == at) {
+            source += &format!(".globl {name}\n.type {name},@function\n{name}:\n");
+        }
+        source += &format!(".org {:#x}\n{bytes}\n", at - 0x8000_0000);
+    }
+    let (source, elf) = (scratch.write("z.s", source), scratch.path("z"));
+    let gcc = Command::new("riscv64-linux-gnu-gcc")
+        .args([
+            "-march=rv32imac",
+            "-mabi=ilp32",
+            "-nostdlib",
+            "-static",
+            "-Wl,-Ttext=0x80000000,-m,elf32lriscv",
+        ])
+        .args(["-o", utf8(&elf), utf8(&source)])
+        .status();
+    assert!(gcc.unwrap().success());
+    let commits: Vec<&str> = PUSHES.lines().filter(|line| line.starts_with("core 0: 3 ")).collect();
+    for log in [PUSHES.to_owned(), commits.join("\n") + "\n"] {
+        let (log, db) = (scratch.write("z.log", log), scratch.path("z.duckdb"));
+        let output =
+            addfg(&["build", "-q", utf8(&log), "--elf", utf8(&elf), "-o", utf8(&db), "--force"]);
+        assert!(output.status.success() && said(&output).is_empty(), "{}", said(&output));
+        let sql = "SELECT s.name, c.kind, ending, count(*) FROM function_call c JOIN function_symbol s USING (function_id) GROUP BY ALL ORDER BY 1";
+        let expected =
+            ["_start,root,open,1", "f,call,return,1", "g,call,return,2", "h,call,return,2"];
+        assert_eq!(rows(&db, sql), expected);
+        // s0 and s1 are saved and given back; what f leaves in s0 is its own.
+        let sql = "SELECT writer, reader, bytes FROM function_dataflow WHERE writer IN ('_start', 'f', 'g') AND writer <> reader ORDER BY ALL";
+        assert_eq!(rows(&db, sql), FLOWS, "{}", said(&output));
+        let texts = rows(&db, "SELECT text FROM instruction WHERE address = 2147483682");
+        assert_eq!(texts, ["cm.push {ra, s0-s1}, -16"]);
+    }
+}
+
+/// gem5 has a load of each two registers, without sizes.
+#[test]
+fn a_load_of_two_registers_is_two() {
+    if !have("arm-linux-gnueabi-gcc") {
+        return;
+    }
+    let scratch = Scratch::new("pairs");
+    let source = scratch.write(
+        "pairs.s",
+        ".syntax unified\n.arm\n.globl _start\n.type _start,%function\n_start: mov r0,#0x20000000\n bl wa\n bl wb\n bl rd\n1: b 1b\n.size _start,.-_start\n\
+         .type wa,%function\nwa: str r1,[r0]\n bx lr\n.size wa,.-wa\n.type wb,%function\nwb: str r1,[r0,#4]\n bx lr\n.size wb,.-wb\n\
+         .type rd,%function\nrd: ldm r0,{r2,r3,r4}\n bx lr\n.size rd,.-rd\n",
+    );
+    let elf = scratch.path("pairs");
+    let gcc = Command::new("arm-linux-gnueabi-gcc")
+        .args([
+            "-march=armv5t",
+            "-nostdlib",
+            "-static",
+            "-Wl,--build-id=none,-Ttext=0x8000",
+            "-o",
+            utf8(&elf),
+            utf8(&source),
+        ])
+        .status();
+    assert!(gcc.unwrap().success());
+    let line = |tick: u32, at: u32, micro: &str, text: &str, rest: &str| {
+        format!("{tick:>7}: system.cpu: A0 T0 : {at:#x}{micro} : {text} : {rest}\n")
+    };
+    let log = [
+        line(0, 0x8000, "", "mov r0, #536870912", "IntAlu : D=0x0000000020000000"),
+        line(500, 0x8004, "", "bl 0x8014", "IntAlu : D=0x0000000000008008"),
+        line(1000, 0x8014, "", "str r1, [r0]", "MemWrite : D=0x0000000000000000 A=0x20000000"),
+        line(1500, 0x8018, "", "bx lr", "IntAlu :"),
+        line(2000, 0x8008, "", "bl 0x801c", "IntAlu : D=0x000000000000800c"),
+        line(2500, 0x801c, "", "str r1, [r0, #4]", "MemWrite : D=0x0000000000000000 A=0x20000004"),
+        line(3000, 0x8020, "", "bx lr", "IntAlu :"),
+        line(3500, 0x800c, "", "bl 0x8024", "IntAlu : D=0x0000000000008010"),
+        "   4000: system.cpu: A0 T0 : 0x8024 : ldmia r0, {r2, r3, r4}\n".to_owned(),
+        line(
+            4000,
+            0x8024,
+            ". 0",
+            "ldr2_uop r2,r3, [r0, #0]",
+            "MemRead : D=0x0000000000000000 A=0x20000000",
+        ),
+        line(
+            4000,
+            0x8024,
+            ". 1",
+            "ldr_uop r4, [r0, #8]",
+            "MemRead : D=0x0000000000000000 A=0x20000008",
+        ),
+        line(4500, 0x8028, "", "bx lr", "IntAlu :"),
+        line(5000, 0x8010, "", "b 0x8010", "IntAlu :"),
+    ]
+    .concat();
+    let (log, db) = (scratch.write("pairs.log", log), scratch.path("pairs.duckdb"));
+    let output = addfg(&["build", utf8(&log), "--elf", utf8(&elf), "-o", utf8(&db)]);
+    assert!(output.status.success(), "{}", said(&output));
+    let sql = "SELECT printf('%x', d.address), d.size FROM data_access d JOIN opcode_line USING (seq) JOIN instruction i USING (instruction_id)
+               WHERE i.address = 32804 AND d.space = 'memory' AND NOT is_write ORDER BY 1";
+    let found = rows(&db, sql);
+    assert_eq!(found, ["20000000,4", "20000004,4", "20000008,4"]);
+    let sql = "SELECT writer, bytes FROM function_dataflow WHERE reader = 'rd' AND writer LIKE 'w%' ORDER BY 1";
+    assert_eq!(rows(&db, sql), ["wa,4", "wb,4"]);
+}
+
+/// Code and data of a firmware lie far apart, and another file between them.
+#[test]
+fn another_file_may_lie_between_code_and_data() {
+    let compiler = "riscv64-linux-gnu-gcc";
+    if !have(compiler) {
+        return;
+    }
+    let scratch = Scratch::new("between");
+    let elf = |name: &str, code: &str, (text, data): (u64, u64)| {
+        let source = format!(
+            ".option norelax\n.globl {name}\n.type {name},@function\n{name}:\n{code}\n.size {name}, .-{name}\n.data\n.globl {name}_data\n{name}_data: .4byte 1\n"
+        );
+        let (source, elf) = (scratch.write(&format!("{name}.s"), source), scratch.path(name));
+        let gcc = Command::new(compiler)
+            .args(["-nostdlib", "-static", "-Wl,--build-id=none,-N", &format!("-Wl,-e,{name}")])
+            .args([format!("-Wl,-Ttext={text:#x}"), format!("-Wl,-Tdata={data:#x}")])
+            .args(["-o", utf8(&elf), utf8(&source)])
+            .status();
+        assert!(gcc.unwrap().success());
+        elf
+    };
+    let boot = elf("boot", ".4byte 0x000080ef\n.4byte 0x0000006f", (0x8000_0000, 0x9000_0000));
+    let app = elf("app", ".4byte 0x00150513\n.4byte 0x00008067", (0x8000_8000, 0x9000_0400));
+    let log = "core   0: 3 0x0000000080000000 (0x000080ef) x1 0x0000000080000004\n\
+               core   0: 3 0x0000000080008000 (0x00150513) x10 0x0000000000000001\n\
+               core   0: 3 0x0000000080008004 (0x00008067)\n\
+               core   0: 3 0x0000000080000004 (0x0000006f)\n";
+    let (log, db) = (scratch.write("run.log", log), scratch.path("run.duckdb"));
+    for files in [[&boot, &app], [&app, &boot]] {
+        let elf = files.map(|file| ["--elf", utf8(file)]).concat();
+        ok(&[&["build", "-q", utf8(&log), "-o", utf8(&db), "--force"], &elf[..]].concat());
+        let sql = "SELECT name, calls FROM function_profile JOIN function_symbol USING (function_id) WHERE calls > 0 ORDER BY 1";
+        assert_eq!(rows(&db, sql), ["app,1", "boot,1"]);
+    }
+}

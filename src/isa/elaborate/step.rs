@@ -195,7 +195,9 @@ fn distance(from: &MemOperand, to: &MemOperand) -> Option<u64> {
     let with = |salt: u64| {
         let register = |span: RegSpan| {
             let number = (u64::from(span.offset) << 8 | u64::from(span.size)) ^ salt;
-            Some(number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            // What a register can hold, and far from where an address begins anew.
+            let bits = 8 * u32::from(span.size.clamp(1, 8)) - 2;
+            Some(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits))
         };
         Some(to.address.eval(&register)?.wrapping_sub(from.address.eval(&register)?))
     };
@@ -419,6 +421,14 @@ mod tests {
         }
         let odd = [(Some(2), vec![(1, 0x1004)]), (Some(0), vec![])];
         assert_eq!(matched(&words(&[8, 4, 0]), &two), odd);
+        // The first address of ARM's `ldm` is the register itself, the others have 32 bits.
+        let base = RegSpan { offset: 8, size: 4 };
+        let address = |by: u64| match by {
+            0 => Expr::Reg(base),
+            _ => Expr::Reg(base).offset(by).truncate(32),
+        };
+        let pair = [0, 4].map(|by| MemOperand::plain(false, 4, address(by)));
+        assert_eq!(matched(&pair, &[two[0]]), [(Some(0), vec![(1, 0x1004)])]);
         // What may not happen did not, as far as the log says.
         let guard = Some(Expr::Reg(BASE));
         let compared = [operand(false, 4, 0), MemOperand { guard, ..operand(true, 4, 0) }];

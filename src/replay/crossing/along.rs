@@ -9,7 +9,7 @@ use super::row::{Kind, Row, in_order};
 use super::values::Values;
 use super::{Callees, Crossing, Exchanged, Finder, Members, Rule};
 use crate::analysis::origin::Origin;
-use crate::analysis::stack::{self, CallKind, Ending};
+use crate::analysis::stack::{self, Ending};
 use crate::analysis::{Communication, Late};
 use crate::id::{CallId, FunctionId, Seq};
 use crate::load::Detail;
@@ -47,8 +47,9 @@ fn seq(seq: Option<Seq>) -> i64 {
     seq.map_or(0, |seq| seq.get().cast_signed())
 }
 
-fn from(call: &stack::Call) -> Option<CallId> {
-    call.tail_of.or(call.parent)
+/// What a call belongs to, or came from: a stub to its caller, as in `folded_call.sql`, also where it replaced another call (`plt0`).
+fn from(call: &stack::Call, stubs: &BTreeSet<FunctionId>) -> Option<CallId> {
+    call.tail_of.filter(|_| !stubs.contains(&call.function)).or(call.parent)
 }
 
 impl<'a> Along<'a> {
@@ -128,7 +129,7 @@ impl<'a> Along<'a> {
                 }
                 let at = self.parts.of_call(id);
                 match self.going_on.get(&id) {
-                    Some(call) => wanted.extend(from(call)),
+                    Some(call) => wanted.extend(from(call, &self.stubs)),
                     None if self.run.contains(&at) => {}
                     None => missing.entry(at).or_default().push(id),
                 }
@@ -144,7 +145,7 @@ impl<'a> Along<'a> {
                 while let Some(id) = of_chunk.pop() {
                     match calls.get(&id) {
                         Some(call) if self.going_on.insert(id, *call).is_none() => {
-                            of_chunk.extend(from(call));
+                            of_chunk.extend(from(call, &self.stubs));
                         }
                         Some(_) => {}
                         None => wanted.push(id),
@@ -172,7 +173,8 @@ impl<'a> Along<'a> {
         let calls = in_chunks.iter().flat_map(|(_, calls)| calls).map(|(call, _)| call);
         let replaced: BTreeSet<CallId> = calls
             .chain(self.going_on.values())
-            .filter(|call| self.rules.iter().any(|rule| self.follows(rule, call)))
+            .filter(|call| !self.stubs.contains(&call.function))
+            .filter(|call| self.rules.iter().any(|rule| follows(rule, call)))
             .filter_map(|call| call.tail_of)
             .collect();
         for (id, at) in ends_late.into_iter().filter(|(id, _)| replaced.contains(id)) {
@@ -280,17 +282,6 @@ impl<'a> Along<'a> {
         Ok(all)
     }
 
-    /// Whether a call belongs to what it came from, or may be an entry.
-    fn follows(&self, rule: &Rule, call: &stack::Call) -> bool {
-        match rule {
-            Rule::Set(_, Callees::Inside) => true,
-            Rule::Set(set, Callees::Outside) => {
-                plain(call, &self.stubs).is_stub || set.contains(&call.function)
-            }
-            Rule::Calls(_) => false,
-        }
-    }
-
     /// Number of the last call that begins in a chunk or before.
     fn calls_up_to(&self, at: usize) -> u32 {
         self.parts.chunks().get(at + 1).map_or(u32::MAX, |next| next.meets.calls)
@@ -327,13 +318,21 @@ fn row(row: &Communication) -> Row {
 fn plain(call: &stack::Call, stubs: &BTreeSet<FunctionId>) -> Call {
     Call {
         function: call.function,
-        from: from(call),
-        // One that another stub goes on to (`plt0`) is of kind tail.
-        is_stub: call.kind == CallKind::Stub || stubs.contains(&call.function),
+        from: from(call, stubs),
+        is_stub: stubs.contains(&call.function),
         is_open: call.ending == Ending::Open,
         first: seq(call.begin.seq),
         last: seq(call.end.seq),
         steps: call.steps_self,
+    }
+}
+
+/// Whether a call, which is no stub, belongs to what it came from, or may be an entry.
+fn follows(rule: &Rule, call: &stack::Call) -> bool {
+    match rule {
+        Rule::Set(_, Callees::Inside) => true,
+        Rule::Set(set, Callees::Outside) => set.contains(&call.function),
+        Rule::Calls(_) => false,
     }
 }
 
