@@ -519,3 +519,31 @@ fn another_file_may_lie_between_code_and_data() {
         assert_eq!(rows(&db, sql), ["app,1", "boot,1"]);
     }
 }
+
+/// Instructions that the decoder does not know are those of the file, and write what the log says.
+#[test]
+fn unknown_instructions_write_what_the_log_says() {
+    let compiler = "riscv64-linux-gnu-gcc";
+    if !have(compiler) {
+        return;
+    }
+    let scratch = Scratch::new("unknown");
+    // `czero.nez t0, a0, a1`, twenty times.
+    let code =
+        ".globl _start\n.type _start,@function\n_start:\n.rept 20\n.4byte 0x0eb572b3\n.endr\n";
+    let (source, elf) = (scratch.write("unknown.s", code), scratch.path("unknown"));
+    let gcc = Command::new(compiler)
+        .args(["-nostdlib", "-static", "-Wl,--build-id=none,-Ttext=0x80000000"])
+        .args(["-o", utf8(&elf), utf8(&source)])
+        .status();
+    assert!(gcc.unwrap().success());
+    let line =
+        |i: u64| format!("core   0: 3 {:#018x} (0x0eb572b3) x5  {i:#018x}\n", 0x8000_0000 + 4 * i);
+    let log = scratch.write("unknown.log", (0..20).map(line).collect::<String>());
+    let db = scratch.path("unknown.duckdb");
+    let output = addfg(&["build", "-q", utf8(&log), "--elf", utf8(&elf), "-o", utf8(&db)]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("cannot decode"), "{}", said(&output));
+    let sql = "SELECT r.name, is_write, count(*) FROM data_access d JOIN register r ON r.address = d.address AND d.space = 'register' GROUP BY ALL";
+    assert_eq!(rows(&db, sql), ["x5,true,20"]);
+}
