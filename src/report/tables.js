@@ -26,7 +26,7 @@
       const body = el("div", { class: "scroll", id: "source-body", tabindex: 0, role: "region", "aria-label": "Source" });
       Object.assign(source, { pick, body });
       place.replaceChildren(el("div", { class: "tools" }, el("label", {}, "File ", pick), raw.source.code.length ? code : "", el("span", { class: "quiet", id: "source-note" })), ...missingFor("source"), body,
-        !unknown && el("p", { class: "status" }, "Bytes that each line reads, and bytes of it that something reads (each read counted). Click a line to see where its data comes from and goes to."));
+        unknown ? "" : el("p", { class: "status" }, "Bytes that each line reads, and bytes of it that something reads (each read counted). Click a line to see where its data comes from and goes to."));
     }
     const f = state.chosen;
     if (f && f !== source.chosen) {
