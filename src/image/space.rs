@@ -66,10 +66,14 @@ impl AddressSpace {
         let mut taken: Vec<(u64, u64)> = Vec::new();
         let mut own: Vec<Vec<(u64, u64)>> = Vec::new();
         for Loaded { image, bias } in &images {
-            let segments = image.segments().flat_map(|(start, end)| shifted(start, end, *bias));
-            let free = outside(&taken, segments.collect());
-            taken.extend(&free);
-            own.push(free);
+            let mut segments = Vec::new();
+            // One by one: those of a damaged file may overlap.
+            for (start, end) in image.segments() {
+                let free = outside(&taken, shifted(start, end, *bias));
+                taken.extend(&free);
+                segments.extend(free);
+            }
+            own.push(segments);
         }
         for (Loaded { image, bias }, own) in images.iter().zip(&mut own) {
             let (start, end) = image.load_range;
