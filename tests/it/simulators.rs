@@ -412,7 +412,7 @@ fn pushes_of_registers_are_no_doubles() {
         let sql = "SELECT writer, reader, bytes FROM function_dataflow WHERE writer IN ('_start', 'f', 'g') AND writer <> reader ORDER BY ALL";
         assert_eq!(rows(&db, sql), FLOWS, "{}", said(&output));
         let texts = rows(&db, "SELECT text FROM instruction WHERE address = 2147483682");
-        assert_eq!(texts, ["cm.push {ra, s0-s1}, -16"]);
+        assert_eq!(texts, ["\"cm.push {ra, s0-s1}, -16\""]);
     }
 }
 

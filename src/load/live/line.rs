@@ -15,6 +15,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Bytes of the memory.
 const SHARED: usize = 4096;
 
+/// None: the recorder was killed, which is no error of ours.
+pub fn living<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset};
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if matches!(error.kind(), BrokenPipe | ConnectionReset) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// How many bytes each end has sent, modulo 2^32.
 struct Sent(MmapRaw);
 

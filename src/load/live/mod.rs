@@ -17,7 +17,7 @@ use crate::event::Isa;
 pub use asked::{Asked, Purpose};
 pub use beside::RunSums;
 pub use database::NOT_EXACT;
-use line::Line;
+use line::{Line, living};
 use message::{Answer, Kind, Numbers, Wire};
 use planner::Planner;
 use processes::{Merge, Part};
@@ -312,16 +312,6 @@ impl Server {
         sums.report = database.map(|to| to.write(&to.options.output, &planner, (&rows, parts)));
         let run = (wanted.given == Given::Run).then(|| RunSums::new(planner, rows));
         Taken { sums, run }
-    }
-}
-
-/// None: the recorder was killed, which is no error of ours.
-fn living<T>(result: io::Result<T>) -> io::Result<Option<T>> {
-    use io::ErrorKind::{BrokenPipe, ConnectionReset};
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if matches!(error.kind(), BrokenPipe | ConnectionReset) => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

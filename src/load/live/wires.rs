@@ -1,7 +1,6 @@
 //! The sockets of several recorders, each with messages as they come.
 
-use super::line::Line;
-use super::living;
+use super::line::{Line, living};
 use super::message::{self, HEAD, Kind, LOOKING};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, RawFd};
