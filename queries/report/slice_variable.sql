@@ -1,5 +1,6 @@
 -- Variables that a name or FILE:NAME means: the whole name, else as tables show it (without parameters), else its end.
 -- reads: variable, source_name
+-- duckdb-only: regexp_replace
 -- param text VARCHAR: name, or path or its last parts and the name
 -- variable_id, path (of the source file, if it is known)
 WITH named AS (

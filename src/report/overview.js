@@ -75,7 +75,7 @@
   };
 
   function boxesOf(n) {
-    const all = raw.overview.functions;
+    const own = F.filter(f => !APART[f.i] && f.kind !== "pseudo" && f.kind !== "others").length, all = n > own ? raw.overview.functions : own;
     return `${n} ${n === 1 ? "box" : "boxes"} of ${plural(all, "function")}${n < all ? "; the others are counted with their callers" : ""}`;
   }
   /** The function, or what else the box stands for, with what is counted with it. */
