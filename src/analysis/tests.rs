@@ -1217,7 +1217,7 @@ fn pass_with(
 ) -> Pass<Pages, Rows> {
     let options = super::random::options(SaveRule::Transparent, details, u32::MAX);
     let processor = Processor {
-        fast: Vec::new(),
+        fast: frame.clone(),
         register_bytes,
         slot: FrameSlot::StackPointer,
         link: Some(RegSpan { offset: 48, size: 8 }),
@@ -1370,6 +1370,34 @@ fn a_task_goes_on_in_another_thread() {
     assert_eq!(calls[1..6], [1, 1, 2, 1, 1]);
     let steps: Vec<u64> = summary.threads.iter().map(|t| t.steps).collect();
     assert_eq!(steps, [5, 5]);
+}
+
+/// What a fast interrupt has of its own is neither of what it interrupts, nor left to it.
+#[test]
+fn a_fast_interrupt_has_registers_of_its_own() {
+    use crate::event::Keeps;
+    let register = RegSpan { offset: 8, size: 4 };
+    for (keeps, banked) in [(Keeps::Fast, true), (Keeps::Link, false)] {
+        let code = vec![
+            (0x100, writes(register)),
+            (0x200, reads(register)),
+            (0x204, writes(register)),
+            (0x208, instruction(FlowKind::ExceptionReturn)),
+            (0x104, reads(register)),
+        ];
+        let mut pass = pass_of(pass_with(Details::Local, 64, vec![(0, register)]), code);
+        let back = Event::ExceptionReturn { thread: 0, frame: None };
+        pass.push(&RunBatch {
+            block: vec![0, 1, 2, 3, 4],
+            events: vec![(1, entry(None, keeps)), (4, back)],
+            ..RunBatch::default()
+        });
+        let summary = pass.finish();
+        let bytes = |writer, reader| sums_between(&summary, writer, reader).map(|sums| sums.bytes);
+        let found = [bytes(1, 1), bytes(1, 2), bytes(2, 1)];
+        let expected = if banked { [Some(4), None, None] } else { [None, Some(4), Some(4)] };
+        assert_eq!(found, expected, "{keeps:?}");
+    }
 }
 
 /// A byte of a register that a handler stores in the frame goes back to that byte.

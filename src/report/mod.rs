@@ -85,6 +85,8 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
     let mut notes = Vec::new();
     // Before rows are made of a packed run, which says other things of itself.
     let meta = texts(connection, report!("info_meta"), 2)?;
+    let inputs = texts(connection, report!("info_inputs"), 6)?;
+    let problems = texts(connection, report!("info_diagnostics"), 6)?;
     let mut missing = missing(connection)?;
     let mut functions = Functions::read(connection, options.functions, &mut notes)?;
     let data = data_edges(connection, &functions, options.edges, &mut notes)?;
@@ -105,8 +107,8 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
     Ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "meta": meta,
-        "inputs": texts(connection, report!("info_inputs"), 6)?,
-        "problems": texts(connection, report!("info_diagnostics"), 6)?,
+        "inputs": inputs,
+        "problems": problems,
         "unit": if has_steps { "steps" } else { "time" },
         "amount": if sized { "bytes" } else { "transfers" },
         "via": Via::ALL.iter().map(|v| v.name()).chain(["unknown"]).collect::<Vec<_>>(),

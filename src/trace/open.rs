@@ -87,8 +87,6 @@ struct Cpu {
     early: Vec<(RegSpan, u64)>,
     /// What happened since its last step: it is told before its next one, whatever other CPUs do.
     events: Vec<Event>,
-    /// Its last step, without its text.
-    last: Option<Record<'static>>,
 }
 
 pub struct OpenSteps {
@@ -198,7 +196,6 @@ impl OpenSteps {
         let number = self.first + self.slots.len() as u64;
         let cpu = self.cpu(record.cpu);
         cpu.open = Some(number);
-        cpu.last = Some(step.record);
         step.lists.before.append(&mut cpu.early);
         self.count += 1;
         self.slots.push_back(step);
@@ -206,14 +203,18 @@ impl OpenSteps {
         Ok(&mut self.slots[last])
     }
 
-    /// The last step of a CPU ran so many times more, before what has happened since.
-    pub fn repeat(&mut self, cpu: u32, times: u64, sink: &mut dyn Sink) -> Result<(), TraceError> {
-        let Some(record) = self.cpu(cpu).last else { return Ok(()) };
-        let events = std::mem::take(&mut self.cpu(cpu).events);
+    /// The last step of a CPU, which is this one, ran so many times more, before what has happened since.
+    pub fn repeat(
+        &mut self,
+        record: &Record,
+        times: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<(), TraceError> {
+        let events = std::mem::take(&mut self.cpu(record.cpu).events);
         for _ in 0..times {
-            self.begin(&record, sink)?;
+            self.begin(record, sink)?;
         }
-        self.cpu(cpu).events = events;
+        self.cpu(record.cpu).events = events;
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use super::record::{self, LONGEST_OPCODE, Names, Opcode, Record, Steps, TOO_MANY
 use crate::diagnostics::Severity;
 use crate::event::{Carries, Event, ExceptionEntry, Isa, LoggedAccess, RegSpan, RegUse};
 use crate::registers::registers;
+use rustc_hash::FxHashMap;
 
 const MALFORMED_PART: Kind = (
     Severity::Error,
@@ -95,6 +96,7 @@ impl StepFormat for Spike {
             only_commits: !announced,
             commits,
             hart: 0,
+            last: FxHashMap::default(),
             repeated: 0,
         };
         each_line(input, sink, |line, sink| reader.line(&line, sink))?;
@@ -298,6 +300,8 @@ struct Reader {
     commits: bool,
     /// That of the last line which says it.
     hart: u32,
+    /// By hart its last step, without its text, where it may be said that it ran again.
+    last: FxHashMap<u32, Record<'static>>,
     /// Steps that are told by their number.
     repeated: u64,
 }
@@ -357,7 +361,10 @@ impl Reader {
             let again = open.record.pc;
             open.goes_on(again, isa);
         }
-        self.steps.repeat(hart, fits, sink)
+        match self.last.get(&hart) {
+            Some(record) => self.steps.repeat(record, fits, sink),
+            None => Ok(()),
+        }
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) -> Result<(), TraceError> {
@@ -396,6 +403,9 @@ impl Reader {
         }
         let record = Record { line: line.number, cpu: hart, pc, opcode, text, ..Record::default() };
         self.steps.begin(&record, sink)?;
+        if !self.commits {
+            self.last.insert(hart, Record { text: &[], ..record });
+        }
         Ok(())
     }
 
@@ -406,6 +416,7 @@ impl Reader {
         line: &Line,
         sink: &mut dyn Sink,
     ) -> Result<(), TraceError> {
+        self.commits = true;
         let pc = step.pc;
         let same = self.steps.open(hart).is_some_and(|s| !s.committed && s.record.pc == pc);
         if !same {
