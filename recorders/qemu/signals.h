@@ -111,8 +111,9 @@ static void tell_signal_of(addfg_u64 address, const void *state)
 static void leave_frame(const OpenCall *c)
 {
     static bool said;
-    addfg_u64 warning = 1;
+    addfg_u64 warning = 1, none = 0;
     if (!is_named(c->rule, "rt_sigreturn") && !is_named(c->rule, "sigreturn")) return;
+    event(ADDFG_SIGNAL_END, &none, 1, NULL);
     if (++frames_left <= frames || said) return;
     said = true;
     event(ADDFG_PROBLEM, &warning, 1, "signals: what they put onto the stack was not found, and has the writer of before");

@@ -125,6 +125,7 @@ static void sums_new_thread(ThreadId tid)
     ThreadId now = sums_running;
     sums_runs(tid);
     end_all_instances();
+    forget_signals();
     note_worker(tid);
     free_thread(&T);
     sums_clear_thread();
@@ -237,6 +238,8 @@ static void sums_signal(ThreadId tid, Bool begins)
 {
     if (!summing) return;
     sums_runs(tid);
+    if (begins) signal_begins();
+    else signal_ends();
     if (!T.arrived && T.before) return;
     T.arrived = 0;
     /* An indirect jump may go anywhere: the handler is where it went. */

@@ -376,3 +376,86 @@ static void give_back(UInt number)
     Tag *behind = T.tag + (end + 7) / 8;
     if ((*behind ^ s->behind) == TAG_BEHIND) *behind = s->behind;
 }
+
+/* ---- what the kernel keeps for a signal's handler ---- */
+
+/* Handlers of a thread that are kept in mind: those that control leaves by a jump never end (`src/analysis/exceptions.rs`). */
+#define MOST_SIGNALS 16
+/* All registers, in saves that lie nowhere. */
+#define KEPT_GRANULES 8
+typedef struct {
+    UInt serial, save[GRANULES / KEPT_GRANULES];
+} Signal;
+
+/* Of all threads, the newest last. */
+static Signal *signals;
+static UInt signal_count, signal_room;
+
+static void keep_registers(UInt number, UInt first)
+{
+    Save *s = saves + number;
+    s->at = 0;
+    s->size = KEPT_GRANULES * 8;
+    s->offset = first * 8;
+    s->live = True;
+    for (UInt g = first; g < first + KEPT_GRANULES; g++) {
+        s->tag[g - first] = T.tag[g];
+        keep_readers(s, g);
+        if (!IS_MIXED(T.tag[g])) continue;
+        if (!s->mixed) s->mixed = VG_(calloc)("addfg.mixed", SAVED_GRANULES, sizeof(Mixed));
+        VG_(memcpy)(s->mixed[g - first], T.mixed[g], sizeof(Mixed));
+    }
+    s->behind = T.tag[first + KEPT_GRANULES];
+}
+
+static void forget_signal(UInt at)
+{
+    for (UInt i = 0; i < GRANULES / KEPT_GRANULES; i++) {
+        UInt number = signals[at].save[i];
+        saves[number].live = False;
+        saves[number].next = 0;
+        saves_end(number);
+    }
+    signal_count--;
+    for (; at < signal_count; at++) signals[at] = signals[at + 1];
+}
+
+/* Places of the newest and the oldest of the running thread; how many there are. */
+static UInt signals_of(UInt *newest, UInt *oldest)
+{
+    UInt count = 0;
+    for (UInt i = signal_count; i--;) {
+        if (signals[i].serial != T.serial) continue;
+        if (!count++) *newest = i;
+        *oldest = i;
+    }
+    return count;
+}
+
+static void signal_begins(void)
+{
+    UInt newest = 0, oldest = 0;
+    if (signals_of(&newest, &oldest) == MOST_SIGNALS) forget_signal(oldest);
+    ROOM(signals, signal_count, signal_room);
+    signals[signal_count].serial = T.serial;
+    for (UInt i = 0; i < GRANULES / KEPT_GRANULES; i++) {
+        UInt number = new_save();
+        signals[signal_count].save[i] = number;
+        keep_registers(number, i * KEPT_GRANULES);
+    }
+    signal_count++;
+}
+
+static void signal_ends(void)
+{
+    UInt newest = 0, oldest = 0;
+    if (!signals_of(&newest, &oldest)) return;
+    for (UInt i = 0; i < GRANULES / KEPT_GRANULES; i++) give_back(signals[newest].save[i]);
+    forget_signal(newest);
+}
+
+static void forget_signals(void)
+{
+    UInt newest = 0, oldest = 0;
+    while (signals_of(&newest, &oldest)) forget_signal(newest);
+}

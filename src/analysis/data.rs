@@ -7,7 +7,7 @@ use super::calls::CallSet;
 use super::contexts::{Live, StepContexts};
 use super::flows::HandOut;
 use super::forks::Forks;
-use super::levels::Levels;
+use super::levels::{Kept, Levels};
 use super::memory::Memory;
 use super::origin::Sources;
 use super::outlived::Switches;
@@ -24,6 +24,7 @@ use super::sums::{Mark, Sums};
 use super::transfer::Previous;
 use super::{Details, Options, Output};
 use crate::id::ThreadId;
+use std::collections::VecDeque;
 
 /// A thread: its registers and call stack.
 pub struct Thread {
@@ -39,6 +40,8 @@ pub struct Thread {
     pub mark: Mark,
     pub previous: Option<Previous>,
     pub levels: Levels,
+    /// Registers as they were when signals were delivered whose handlers have not ended, the oldest first.
+    pub signals: VecDeque<Vec<Kept>>,
     pub running: Running,
     pub steps: u64,
 }
@@ -54,6 +57,7 @@ impl Thread {
             mark: Mark::registers(id.index()),
             previous: None,
             levels: Levels::default(),
+            signals: VecDeque::new(),
             running: Running::default(),
             steps: 0,
         }

@@ -106,7 +106,32 @@ impl<O: Output> Data<O> {
     }
 }
 
+/// Handlers of signals that are kept in mind for each thread: those that control leaves by a jump never end.
+const MOST_SIGNALS: usize = 16;
+
 impl<O: Output> Machine<O> {
+    /// A signal is delivered: the kernel keeps all registers.
+    pub fn deliver_signal(&mut self, t: usize) {
+        let thread = &mut self.threads[t];
+        self.data.settle(thread);
+        // A register file has fewer bytes.
+        let size = thread.registers.bytes().min(usize::from(u16::MAX)) as u16;
+        let kept = self.data.keep(&mut thread.registers, &[(0, RegSpan { offset: 0, size })]);
+        if thread.signals.len() == MOST_SIGNALS {
+            thread.signals.pop_front();
+        }
+        thread.signals.push_back(kept);
+    }
+
+    /// Its handler has ended: the kernel gives them back.
+    pub fn end_signal(&mut self, t: usize) {
+        let thread = &mut self.threads[t];
+        let Some(kept) = thread.signals.pop_back() else { return };
+        self.data.settle(thread);
+        thread.registers.forget_noted();
+        self.data.put_back(&mut thread.registers, &kept, None);
+    }
+
     /// An exception is taken, for which the processor keeps these registers.
     /// `link`: the register that it gives the handler the way back in.
     /// `there`: the function of what it interrupts, if that is known.

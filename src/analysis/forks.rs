@@ -1,7 +1,7 @@
 //! What processes begin with: memory as it was when their parents made them.
 
-use super::memory::{PAGE, Version};
-use super::shadow::Cell;
+use super::memory::{PAGE, PageWords, Version};
+use super::shadow::{Cell, WORD};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -34,9 +34,28 @@ impl Forks {
         self.last = last;
     }
 
-    /// No process is to begin.
-    pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    /// Goes on with what is known of these processes.
+    pub fn resumed(known: &[(u64, Vec<Version>)]) -> Forks {
+        let mut forks = Forks::default();
+        known.iter().for_each(|(pid, versions)| forks.keep(*pid, versions.clone()));
+        forks
+    }
+
+    /// Of what some processes begin with: these words, see [`Memory::known`](super::memory::Memory::known).
+    pub fn known(
+        &self,
+        pids: &[u64],
+        pages: Option<&[(u64, PageWords)]>,
+    ) -> Vec<(u64, Vec<Version>)> {
+        let of = |pid: &u64| {
+            let versions = self.waiting.get(pid)?.iter().flat_map(|page| page.iter());
+            let known = match pages {
+                None => versions.copied().collect(),
+                Some(pages) => versions.flat_map(|version| within(version, pages)).collect(),
+            };
+            Some((*pid, known))
+        };
+        pids.iter().filter_map(of).collect()
     }
 
     /// What a process begins with; None if nobody has said that it makes it.
@@ -44,6 +63,28 @@ impl Forks {
         let pages = self.waiting.remove(&pid)?;
         Some(pages.iter().flat_map(|page| page.iter().copied()).collect())
     }
+}
+
+/// The words of a version that are among these.
+fn within(&(address, len, cell): &Version, pages: &[(u64, PageWords)]) -> Vec<Version> {
+    let mut found: Vec<Version> = Vec::new();
+    let end = address.saturating_add(len);
+    let pages =
+        &pages[pages.partition_point(|(page, _)| (*page + 1).saturating_mul(PAGE) <= address)..];
+    for (page, words) in pages.iter().take_while(|(page, _)| page * PAGE < end) {
+        let base = page * PAGE;
+        let is_wanted = |word: &u64| words[*word as usize / 64] >> (word % 64) & 1 != 0;
+        for word in (0..PAGE / WORD).filter(is_wanted) {
+            let at = base + word * WORD;
+            let (from, to) = (at.max(address), at.saturating_add(WORD).min(end));
+            match found.last_mut() {
+                _ if from >= to => {}
+                Some((first, n, _)) if *first + *n == from => *n += to - from,
+                _ => found.push((from, to - from, cell)),
+            }
+        }
+    }
+    found
 }
 
 /// Versions without what only the process itself may ask, adjacent ones of one write joined.
@@ -99,8 +140,25 @@ mod tests {
                 }
                 forks.keep(pid, versions.clone());
                 kept.push(bytes(&versions));
-                assert!(!forks.is_empty());
             }
+            // Of some words.
+            let mut words = |_| std::array::from_fn(|_| below(u64::MAX));
+            let pages: Vec<(u64, PageWords)> = (2..5).map(|page| (page, words(page))).collect();
+            let is_wanted = |(at, _): &&(u64, u64)| {
+                let (page, word) = (at / PAGE, at % PAGE / WORD);
+                let words = pages.iter().find(|(number, _)| *number == page);
+                words.is_some_and(|(_, words)| words[word as usize / 64] >> (word % 64) & 1 != 0)
+            };
+            let all: Vec<u64> = (0..5).collect();
+            let known = forks.known(&all, Some(&pages));
+            assert_eq!(known.len(), kept.len());
+            for ((pid, found), expected) in known.iter().zip(&kept) {
+                let expected: Vec<_> = expected.iter().filter(is_wanted).copied().collect();
+                assert_eq!(bytes(found), expected, "process {pid}");
+            }
+            assert_eq!(bytes(&forks.known(&[3], None)[0].1), kept[3]);
+            let mut resumed = Forks::resumed(&known);
+            assert_eq!(resumed.take(2).map(|list| bytes(&list)), Some(bytes(&known[2].1)));
             for (pid, expected) in (0..).zip(kept) {
                 let found = forks.take(pid).expect("it was kept");
                 assert_eq!(bytes(&found), expected);
@@ -108,7 +166,6 @@ mod tests {
                 assert!(found.iter().all(|(.., cell)| plain(cell)));
                 assert!(forks.take(pid).is_none());
             }
-            assert!(forks.is_empty());
         }
     }
 }

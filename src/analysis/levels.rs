@@ -10,7 +10,7 @@ use crate::id::{CallId, FunctionId};
 use crate::isa::FlowKind;
 
 /// What was interrupted.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interrupted {
     pub previous: Option<Previous>,
     /// The handler that was interrupted, if it had begun; None: it is none that was.
@@ -31,7 +31,7 @@ pub struct Interrupted {
 }
 
 /// Bytes of a register as they were when the processor kept them.
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// Place in the frame, in words.
     pub word: u64,
@@ -40,6 +40,13 @@ pub struct Kept {
     pub readers: Vec<u32>,
     /// Store of the live save of this version.
     pub pending: AccessId,
+}
+
+impl Kept {
+    pub fn forget_readers(&mut self) {
+        self.cell = self.cell.unread();
+        self.readers.clear();
+    }
 }
 
 /// What runs in a thread.
@@ -69,9 +76,9 @@ impl Task {
     }
 }
 
-/// The exceptions of a thread that are open.
-#[derive(Default)]
-pub struct Levels {
+/// The exceptions of a thread that are open, and its tasks that wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Levels<T = Task> {
     /// What each has interrupted, the oldest first.
     pub open: Vec<Interrupted>,
     pub handler: Handler,
@@ -83,29 +90,30 @@ pub struct Levels {
     pub frame: Option<u64>,
     /// A kernel has ended the handler, of a signal, which the trace does not show: it keeps all registers.
     pub by_kernel: bool,
-    pub waiting: Vec<Task>,
+    pub waiting: Vec<T>,
     /// What has gone on last, as it was interrupted: another task may wait at the same place.
     pub taken_for: Option<Interrupted>,
     /// Times that control went to another task, or out of a handler like out of any function.
     pub irregular: u64,
 }
 
-impl Levels {
-    /// No exception is open.
-    pub fn is_empty(&self) -> bool {
-        self.open.is_empty()
+impl<T> Default for Levels<T> {
+    fn default() -> Levels<T> {
+        Levels {
+            open: Vec::new(),
+            handler: Handler::None,
+            ended: None,
+            resumed: None,
+            frame: None,
+            by_kernel: false,
+            waiting: Vec::new(),
+            taken_for: None,
+            irregular: 0,
+        }
     }
+}
 
-    /// Nothing was ever interrupted that matters on.
-    pub fn is_plain(&self) -> bool {
-        self.open.is_empty()
-            && self.handler == Handler::None
-            && self.ended.is_none()
-            && self.resumed.is_none()
-            && self.waiting.is_empty()
-            && self.taken_for.is_none()
-    }
-
+impl<T> Levels<T> {
     /// The next step is to be seen to by [`Machine::change_level`].
     #[inline]
     pub fn is_changed(&self) -> bool {
@@ -116,6 +124,29 @@ impl Levels {
     #[inline]
     pub fn enters(&self) -> bool {
         self.handler == Handler::Next
+    }
+
+    /// The same with other tasks.
+    pub fn with<U>(&self, waiting: Vec<U>) -> Levels<U> {
+        let Levels { open, handler, ended, resumed, frame, by_kernel, taken_for, .. } = self;
+        Levels {
+            open: open.clone(),
+            handler: *handler,
+            ended: *ended,
+            resumed: resumed.clone(),
+            frame: *frame,
+            by_kernel: *by_kernel,
+            waiting,
+            taken_for: taken_for.clone(),
+            irregular: 0,
+        }
+    }
+}
+
+impl Levels {
+    /// No exception is open.
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
     }
 
     /// An exception is taken.

@@ -1,7 +1,7 @@
 //! What a part of the run reads of memory that something before it wrote: words whose first access
 //! there is not a write of all of them. It may be more than that, never less.
 
-use super::memory::PAGE;
+use super::memory::{PAGE, PageWords};
 use super::shadow::WORD;
 use crate::event::{BlockDef, Event};
 use rustc_hash::FxHashMap;
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 /// Words of a page in groups of 64.
 const GROUPS: usize = (PAGE / WORD) as usize / 64;
 /// Bytes of a frame of registers that a processor keeps at exceptions, at most.
-const FRAME: u64 = 256;
+pub const FRAME: u64 = 256;
 /// Bytes from which on a range stands for all memory.
 const LONG: u64 = 1 << 26;
 
@@ -26,6 +26,8 @@ pub struct LiveIn {
     pages: FxHashMap<u64, Box<Words>>,
     /// All that is known.
     all: bool,
+    /// Processes that begin with what their parents left.
+    inherited: Vec<u64>,
 }
 
 impl LiveIn {
@@ -61,7 +63,11 @@ impl LiveIn {
             }
             Event::ExceptionEntry(entry) => self.frame(entry.frame),
             Event::ExceptionReturn { frame, .. } => self.frame(*frame),
-            Event::Fork { .. } => self.all = true,
+            // What it reads was written before the process was made, whatever its parent has written since.
+            Event::Inherit { pid, .. } => {
+                self.inherited.push(*pid);
+                self.pages.values_mut().for_each(|words| words.met = [0; GROUPS]);
+            }
             _ => {}
         }
     }
@@ -115,8 +121,13 @@ impl LiveIn {
         }
     }
 
+    /// Processes that begin with what their parents left.
+    pub fn inherited(&self) -> &[u64] {
+        &self.inherited
+    }
+
     /// Pages with their words, a bit each; None: all of memory.
-    pub fn pages(&self) -> Option<Vec<(u64, [u64; GROUPS])>> {
+    pub fn pages(&self) -> Option<Vec<(u64, PageWords)>> {
         if self.all {
             return None;
         }

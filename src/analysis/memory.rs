@@ -109,6 +109,9 @@ impl Piece {
     }
 }
 
+/// Words of a page, a bit each.
+pub type PageWords = [u64; WORDS / 64];
+
 /// Adjacent bytes with one writer: address, length and cell.
 pub type Version = (u64, u64, Cell);
 
@@ -175,7 +178,7 @@ impl Memory {
 
     /// What is known of some words, adjacent bytes of one write joined; nothing of their readers.
     /// `pages`: those that have some, with a bit for each; None: all.
-    pub fn known(&self, pages: Option<Vec<(u64, [u64; WORDS / 64])>>) -> Vec<Version> {
+    pub fn known(&self, pages: Option<Vec<(u64, PageWords)>>) -> Vec<Version> {
         let mut known: Vec<Version> = Vec::new();
         let mut add = |address: u64, n: u64, cell: &Cell| {
             let cell = cell.unread();

@@ -1,17 +1,21 @@
 //! Saves that outlived the handlers that made them: what [`super::switches`] works with.
 
+use super::access::mask;
 use super::levels::Kept;
+use super::memory::Memory;
 use super::saves::{Save, Store};
 use crate::event::RegSpan;
 use crate::id::Seq;
 use std::collections::BTreeMap;
 
 /// A save whose instance has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    pub(super) store: Store,
-    pub(super) kept: Vec<Kept>,
-    pub(super) restores: u32,
-    pub(super) last_restore: Option<Seq>,
+    pub store: Store,
+    pub kept: Vec<Kept>,
+    /// For its row.
+    pub restores: u32,
+    pub last_restore: Option<Seq>,
 }
 
 impl Left {
@@ -30,6 +34,15 @@ impl Left {
     /// Where the bytes of a part of the register lie.
     pub(super) fn place(&self, span: RegSpan) -> u64 {
         self.store.address.wrapping_add(u64::from(span.offset - self.store.register.offset))
+    }
+
+    /// Whether nobody has written there since.
+    pub fn is_intact(&self, memory: &mut Memory) -> bool {
+        self.kept.iter().all(|kept| {
+            let (at, version) = (self.place(kept.span), self.version(kept));
+            let mut bytes = 0..u64::from(kept.span.size);
+            bytes.all(|i| memory.byte(at.wrapping_add(i)).write == version)
+        })
     }
 
     /// The last write of the bytes of a part in memory, if nobody wrote there since.
@@ -59,9 +72,30 @@ impl Switches {
         self.mask
     }
 
-    /// Nothing outlived its handler.
-    pub fn is_empty(&self) -> bool {
-        self.left.is_empty()
+    /// Goes on behind so many exceptions.
+    pub fn resumed(exceptions: u64, left: &[Left]) -> Switches {
+        Switches {
+            left: left.iter().map(|left| (left.store.address, left.clone())).collect(),
+            mask: left.iter().fold(0, |all, left| all | mask(left.store.register)),
+            numbers: exceptions,
+            ..Switches::default()
+        }
+    }
+
+    /// What may still be restored, without what is for rows.
+    pub fn state(&self, memory: &mut Memory) -> Vec<Left> {
+        let intact = self.left.values().filter(|left| left.is_intact(memory));
+        let state = intact.map(|left| {
+            let mut kept = left.kept.clone();
+            kept.iter_mut().for_each(Kept::forget_readers);
+            Left { store: left.store, kept, restores: 0, last_restore: None }
+        });
+        state.collect()
+    }
+
+    /// Exceptions so far.
+    pub fn exceptions(&self) -> u64 {
+        self.numbers
     }
 
     /// Number of an exception.

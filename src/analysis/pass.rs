@@ -612,9 +612,10 @@ impl<O: Output> Machine<O> {
     pub(super) fn end(&mut self) {
         for thread in &mut self.threads {
             self.data.settle(thread);
-            let Thread { calls, registers, contexts, levels, .. } = thread;
+            let Thread { calls, registers, contexts, levels, signals, .. } = thread;
             calls.end_all(&mut CallEnd { data: &mut self.data, registers, contexts });
             self.data.end_tasks(levels, registers);
+            signals.clear();
         }
         self.end_stacks();
     }
@@ -648,6 +649,18 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
         for access in &call.accesses {
             self.machine.data.kernel_access(access);
             self.settle(call.thread as usize);
+        }
+    }
+
+    fn signal_delivered(&mut self, thread: u32, _: u32) {
+        if (thread as usize) < self.machine.threads.len() {
+            self.machine.deliver_signal(thread as usize);
+        }
+    }
+
+    fn signal_ended(&mut self, thread: u32) {
+        if (thread as usize) < self.machine.threads.len() {
+            self.machine.end_signal(thread as usize);
         }
     }
 

@@ -1,8 +1,10 @@
 //! Parts of random runs gone through alone, from the state between two steps: rows are those of the whole run.
 
 use super::access::SaveRule;
+use super::levels::{Interrupted, Kept};
 use super::live_in::LiveIn;
 use super::origin::Packed;
+use super::outlived::Left;
 use super::pass::Pass;
 use super::random::{
     Code, DATA, Insn, Place, REGISTERS, Random, Rows, Run, operand, options, pass_over,
@@ -14,7 +16,7 @@ use super::state::{SaveState, State, ThreadState};
 use super::wild::wild;
 use super::*;
 use crate::event::{BlockDef, Event, KernelAccess, SystemCall};
-use crate::id::{ActorId, CallId, IntervalId, ThreadId};
+use crate::id::{ActorId, CallId, InstructionId, IntervalId, ThreadId};
 use crate::isa::{Decoded, FlowKind, MemOperand};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,12 +55,8 @@ fn state_at(
     let options = options(saves, Details::Instances, superblock_after);
     let mut pass = pass_over(code, Options { sums: false, ..options });
     push_runs(&mut pass, code, run, 0..at, 1000);
-    let mut blocks: Vec<Option<u32>> = vec![None; pass.machine.threads.len()];
-    for (block, thread) in run.block.iter().zip(&run.thread).take(at) {
-        blocks[*thread as usize] = Some(*block);
-    }
     let (mut needed, functions) = look(code, run, &pass.defs, at);
-    let state = pass.state(&mut needed, functions.into_iter(), &blocks)?;
+    let state = pass.state(&mut needed, functions.into_iter())?;
     // Where an instance lives an interval is open.
     assert!(state.threads.iter().all(|t| t.frames.is_empty() != t.interval.is_some()));
     let (seq, steps) = (pass.next_seq(), |block: &u32| code.blocks[*block as usize].len() as u64);
@@ -111,8 +109,7 @@ fn resumed(
 fn rows_of(rows: &Rows, state: &State, first: u64) -> Vec<Vec<String>> {
     let seq = |seq: Option<Seq>| seq.map_or(0, Seq::get);
     let is_new = |call: CallId| call.index() >= state.calls as usize;
-    let alive: BTreeSet<CallId> =
-        state.threads.iter().flat_map(|t| &t.frames).map(|f| f.call).collect();
+    let alive: BTreeSet<CallId> = state.frames().map(|f| f.call).collect();
     let calls = rows.calls.iter().filter_map(|c| match is_new(c.call) {
         true => Some(format!("{c:?}")),
         false if !alive.contains(&c.call) => None,
@@ -202,17 +199,17 @@ fn with_own_threads(mut run: Run) -> Run {
     run
 }
 
-/// The same run without exceptions and the making of processes, of which a state says nothing.
+fn is_exception((_, event): &(u32, Event)) -> bool {
+    matches!(event, Event::ExceptionEntry(_) | Event::ExceptionReturn { .. })
+}
+
+/// The same run without exceptions, behind which not only calls tell where control goes on.
 fn without_exceptions(mut run: Run) -> Run {
-    run.events.retain(|(_, event)| {
-        let is_exception =
-            matches!(event, Event::ExceptionEntry(_) | Event::ExceptionReturn { .. });
-        !is_exception && !matches!(event, Event::Fork { .. })
-    });
+    run.events.retain(|event| !is_exception(event));
     run
 }
 
-/// Runs without exceptions and processes have a state everywhere; others where nothing is open.
+/// Runs have a state everywhere, whatever is open there.
 #[test]
 fn a_part_alone_gives_the_rows_of_the_whole() {
     for seed in seeds(8) {
@@ -225,15 +222,13 @@ fn a_part_alone_gives_the_rows_of_the_whole() {
         }
         let (code, run) = wild(seed);
         let run = with_own_threads(run);
-        let plain = without_exceptions(run.clone());
         for saves in [SaveRule::Literal, SaveRule::Transparent] {
             let at = 1 + random.below(run.block.len() as u64 - 1) as usize;
             // Early, where nothing may be open yet, and anywhere.
             for at in [1 + random.below(30) as usize, at, random.below(at as u64) as usize + 1] {
-                agrees(&format!("wild {seed}, {saves:?}, {at}"), &code, &run, saves, at);
+                let case = format!("wild {seed}, {saves:?}, {at}");
+                assert!(agrees(&case, &code, &run, saves, at), "{case}: a state");
             }
-            let case = format!("wild {seed} without exceptions, {saves:?}, {at}");
-            assert!(agrees(&case, &code, &plain, saves, at), "{case}: a state");
         }
     }
 }
@@ -285,7 +280,12 @@ fn inside_agrees(case: &str, (code, run): (&Code, &Run), function: usize, at: us
     let mut part = pass_with_blocks_later(&code, options, mapped);
     let placed = code.setting.placed.iter().take(mapped).flatten();
     part.resume(first, &state, code.setting.sections.iter().chain(placed).cloned().collect());
-    part.follow_calls_only_outside();
+    let exceptions =
+        || run.events.iter().any(|event| event.0 as usize >= at && is_exception(event));
+    match state.may_switch() || exceptions() {
+        true => part.kept().follow_all(),
+        false => part.follow_calls_only_outside(),
+    }
     run.block[at..].iter().for_each(|block| part.need(*block));
     push_runs(&mut part, &code, run, at..run.block.len(), 77);
     part.finish();
@@ -308,9 +308,12 @@ fn what_a_function_reads_is_known_where_calls_only_are_followed() {
         let mut random = Random(seed.wrapping_mul(0x9fb2_1c65_1e98_df25) | 1);
         let code = Code::new(&mut random);
         let run = Run::new(&code, &mut random, 150, 1 + (seed % 3) as usize, seed % 2 == 1);
-        let wild = wild(seed);
-        let wild = (wild.0, without_exceptions(with_own_threads(wild.1)));
-        for (name, (code, run)) in [("tame", (code, run)), ("wild", wild)] {
+        let (wild, exceptions) = wild(seed);
+        let exceptions = with_own_threads(exceptions);
+        let without = (wild.clone(), without_exceptions(exceptions.clone()));
+        for (name, (code, run)) in
+            [("tame", (code, run)), ("wild", without), ("exceptions", (wild, exceptions))]
+        {
             for after in [1, 3, u32::MAX] {
                 let at = 1 + random.below(run.block.len() as u64 / 2) as usize;
                 let function = random.below(code.functions.len() as u64) as usize;
@@ -383,9 +386,32 @@ fn a_state_of_another_run_does_not_fit() {
             fits
         );
     }
-    let blocks = code.blocks.len() as u32;
-    for (block, fits) in [(blocks - 1, true), (blocks, false)] {
-        assert_eq!(other(&|s| s.threads[1].previous.as_mut().expect("a step").block = block), fits);
+    for (last, fits) in [(insns, true), (insns + 1, false)] {
+        let insn = InstructionId::new(last).expect("not 0");
+        let step = |s: &mut State| {
+            let mut step = s.threads[1].previous.expect("a step");
+            step.last.insn = insn;
+            step
+        };
+        assert_eq!(other(&|s| s.threads[1].previous = Some(step(s))), fits);
+        let interrupted =
+            |s: &mut State| Interrupted { previous: Some(step(s)), ..Interrupted::default() };
+        assert_eq!(other(&|s| s.threads[0].levels.resumed = Some(interrupted(s))), fits);
+    }
+    // What handlers have saved lies in the register that they have saved.
+    let register = save_of(&mut state.clone()).store.register;
+    let kept =
+        |span: RegSpan| Kept { word: 0, span, cell: Cell::EMPTY, readers: Vec::new(), pending: 0 };
+    for (part, fits) in
+        [(register, true), (RegSpan { offset: register.offset + 1, ..register }, false)]
+    {
+        let left = |s: &mut State| Left {
+            store: save_of(s).store,
+            kept: vec![kept(part)],
+            restores: 0,
+            last_restore: None,
+        };
+        assert_eq!(other(&|s| s.left = vec![left(s)]), fits, "{part:?}");
     }
 }
 

@@ -8,10 +8,11 @@ use super::by_context::ByContext;
 use super::calls::CallSet;
 use super::data::{Calls, Data, Thread};
 use super::forks::Forks;
-use super::live_in::LiveIn;
+use super::levels::{Interrupted, Kept, Levels, Task};
+use super::live_in::{FRAME, LiveIn};
 use super::memory::{Memory, Version};
 use super::operations::Machine;
-use super::outlived::Switches;
+use super::outlived::{Left, Switches};
 use super::pass::Pass;
 use super::place::SectionRange;
 use super::saves::{Piece, Save, Saves, Store};
@@ -23,8 +24,10 @@ use super::{Activation, CodeMap};
 use crate::event::RegSpan;
 use crate::id::{ActorId, CallId, FunctionId, IntervalId, ThreadId};
 
-/// Live instances on stacks that wait, at most: each state has them all.
+/// Live instances on stacks and in tasks that wait, at most: each state has them all.
 const MOST_WAITING: usize = 1 << 12;
+/// Saves that outlived their instances, at most.
+const MOST_LEFT: usize = 1 << 14;
 
 /// The state of a pass between two steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,18 +46,61 @@ pub struct State {
     pub threads: Vec<ThreadState>,
     /// In the order in which they were left.
     pub waits: Vec<WaitingState>,
+    /// Exceptions so far.
+    pub exceptions: u64,
+    /// What handlers have saved for other instances of theirs, in the order of its addresses.
+    pub left: Vec<Left>,
+    /// What the processes that begin next begin with, as far as it is read next.
+    pub forks: Vec<(u64, Vec<Version>)>,
 }
 
 impl State {
     /// The live instances of each thread, and of each stack that waits, the outermost first.
     pub fn stacks(&self) -> impl Iterator<Item = &[FrameState]> {
         let running = self.threads.iter().map(|thread| &thread.frames[..]);
-        running.chain(self.waits.iter().map(|of| &of.frames[..]))
+        let tasks = self.threads.iter().flat_map(|thread| &thread.levels.waiting);
+        let tasks = tasks.map(|task| &task.frames[..]);
+        running.chain(tasks).chain(self.waits.iter().map(|of| &of.frames[..]))
     }
 
     /// All live instances.
     pub fn frames(&self) -> impl Iterator<Item = &FrameState> {
         self.stacks().flatten()
+    }
+
+    /// What exceptions have interrupted.
+    fn interrupted(&self) -> impl Iterator<Item = &Interrupted> {
+        self.threads.iter().flat_map(|thread| {
+            let Levels { open, resumed, waiting, taken_for, .. } = &thread.levels;
+            let tasks = waiting.iter().flat_map(|task| task.open.iter().chain([&task.interrupted]));
+            open.iter().chain(resumed).chain(taken_for).chain(tasks)
+        })
+    }
+
+    /// Bytes of registers that somebody gets back.
+    fn kept(&self) -> impl Iterator<Item = &Kept> {
+        let interrupted = self.interrupted().flat_map(|interrupted| &interrupted.kept);
+        let signals = self.threads.iter().flat_map(|thread| &thread.signals).flatten();
+        interrupted.chain(signals).chain(self.left.iter().flat_map(|left| &left.kept))
+    }
+
+    /// All that is known of who wrote what.
+    pub fn cells(&self) -> impl Iterator<Item = &Cell> {
+        let forks = self.forks.iter().flat_map(|(_, versions)| versions);
+        let memory = self.memory.iter().chain(forks).map(|(.., cell)| cell);
+        let registers = self.threads.iter().flat_map(|thread| &thread.registers);
+        let saves = self.frames().flat_map(|frame| &frame.saves);
+        let pieces = saves.flat_map(|save| &save.pieces).map(|(_, cell, _)| cell);
+        let registers = registers.map(|(_, cell)| cell);
+        memory.chain(registers).chain(pieces).chain(self.kept().map(|kept| &kept.cell))
+    }
+
+    /// Whether the next step of a thread, or a return, may be of another task: not only calls tell where it goes on.
+    pub fn may_switch(&self) -> bool {
+        self.threads.iter().any(|thread| {
+            let levels = &thread.levels;
+            levels.is_changed() || levels.enters() || !levels.waiting.is_empty()
+        })
     }
 }
 
@@ -66,12 +112,24 @@ pub struct ThreadState {
     /// The interval of the last one.
     pub interval: Option<IntervalId>,
     pub last: Point,
-    pub previous: Option<Before>,
+    pub previous: Option<Previous>,
     pub registers: Vec<(RegSpan, Cell)>,
     /// Bytes whose version a live save has.
     pub pending: Vec<(RegSpan, AccessId)>,
     /// The stack on which it runs.
     pub running: Running,
+    pub levels: Levels<TaskState>,
+    /// Registers that handlers of signals give back, the oldest first.
+    pub signals: Vec<Vec<Kept>>,
+}
+
+/// A task that waits, as [`Task`] has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskState {
+    /// Live instances, the outermost first.
+    pub frames: Vec<FrameState>,
+    pub open: Vec<Interrupted>,
+    pub interrupted: Interrupted,
 }
 
 /// A stack on which calls wait, as [`Waiting`] has it.
@@ -85,17 +143,6 @@ pub struct WaitingState {
     pub left: u64,
     pub base: u64,
     pub elsewhere: Option<(u64, u64)>,
-}
-
-/// The step before, as [`Previous`] has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Before {
-    /// The block that it ends.
-    pub block: u32,
-    pub slot: Option<u64>,
-    pub linked: bool,
-    pub links: bool,
-    pub called: bool,
 }
 
 /// A live instance.
@@ -117,33 +164,30 @@ pub struct SaveState {
 }
 
 impl<C: CodeMap, O: Output> Pass<C, O> {
-    /// The state before the next step, as far as `needed` and `functions` matter. `blocks`: that of
-    /// each thread's last step. None where it has more than a state can say: open exceptions, tasks
-    /// that wait, many calls on stacks that wait, processes that are to begin.
+    /// The state before the next step, as far as `needed` and `functions` matter. None where it would be too
+    /// large: of many calls on stacks and in tasks that wait.
     pub fn state(
         &mut self,
         needed: &mut LiveIn,
         functions: impl Iterator<Item = FunctionId>,
-        blocks: &[Option<u32>],
     ) -> Option<State> {
         let machine = &mut self.machine;
-        let waiting = machine.waits.all.values().map(|of| of.calls.frames().len());
-        let known = machine.threads.iter().all(|thread| thread.levels.is_plain())
-            && waiting.sum::<usize>() <= MOST_WAITING
-            && machine.data.switches.is_empty()
-            && machine.data.forks.is_empty();
-        if !known {
+        let tasks = machine.threads.iter().flat_map(|thread| &thread.levels.waiting);
+        let waits = machine.waits.all.values().map(|of| &of.calls);
+        let waiting = waits.chain(tasks.map(|task| &task.calls)).map(|calls| calls.frames().len());
+        if waiting.sum::<usize>() > MOST_WAITING {
             return None;
         }
         for thread in &mut machine.threads {
             machine.data.settle(thread);
         }
         let data = &mut machine.data;
-        let mut threads = Vec::new();
-        for (i, thread) in machine.threads.iter_mut().enumerate() {
-            let block = blocks.get(i).copied().flatten();
-            threads.push(thread_state(thread, &data.saves, block)?);
+        let left = data.switches.state(&mut data.memory);
+        if left.len() > MOST_LEFT {
+            return None;
         }
+        let threads = machine.threads.iter_mut().map(|thread| thread_state(thread, &data.saves));
+        let threads = threads.collect();
         let mut waits: Vec<(&u64, &Waiting)> = machine.waits.all.iter().collect();
         waits.sort_unstable_by_key(|(_, of)| of.number);
         let waits = waits.into_iter().map(|(&left, of)| WaitingState {
@@ -163,11 +207,20 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             memory: Vec::new(),
             threads,
             waits: waits.collect(),
+            exceptions: data.switches.exceptions(),
+            left,
+            forks: Vec::new(),
         };
-        for save in state.frames().flat_map(|frame| &frame.saves) {
-            needed.keep(save.store.address, save.store.register.size.into());
+        let saves = state.frames().flat_map(|frame| &frame.saves).map(|save| &save.store);
+        for store in saves.chain(state.left.iter().map(|left| &left.store)) {
+            needed.keep(store.address, store.register.size.into());
         }
-        state.memory = data.memory.known(needed.pages());
+        let taken_back = state.threads.iter().filter_map(|thread| thread.levels.frame);
+        let frames = state.interrupted().filter_map(|interrupted| interrupted.frame);
+        frames.chain(taken_back).for_each(|frame| needed.keep(frame, FRAME));
+        let pages = needed.pages();
+        state.forks = data.forks.known(needed.inherited(), pages.as_deref());
+        state.memory = data.memory.known(pages);
         Some(state)
     }
 
@@ -182,36 +235,38 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             let actor = cell.actor(super::StackSide::Below).writer::<ActorId>();
             actor.is_none_or(|actor| actor.index() < insns)
         };
+        let is_store =
+            |Store { register, actor, .. }: &Store| is_span(register) && actor.index() < insns;
         let is_save = |save: &SaveState| {
-            let Store { register, actor, .. } = &save.store;
-            is_span(register)
-                && actor.index() < insns
-                && save.pieces.iter().all(|(span, cell, _)| is_span(span) && is_cell(cell))
+            is_store(&save.store) && save.pieces.iter().all(|(span, ..)| is_span(span))
         };
+        let is_step =
+            |step: Option<Previous>| step.is_none_or(|step| step.last.insn.index() < insns);
         let is_thread = |thread: &ThreadState| {
-            thread.previous.is_none_or(|before| (before.block as usize) < self.defs.len())
-                && thread.registers.iter().all(|(span, cell)| is_span(span) && is_cell(cell))
+            is_step(thread.previous)
+                && thread.registers.iter().all(|(span, _)| is_span(span))
                 && thread.pending.iter().all(|(span, _)| is_span(span))
         };
-        state.memory.iter().all(|(.., cell)| is_cell(cell))
+        let is_interrupted = |interrupted: &Interrupted| {
+            is_step(interrupted.previous) && interrupted.saved.iter().all(|(span, _)| is_span(span))
+        };
+        let is_left = |Left { store, kept, .. }: &Left| {
+            let whole = store.register;
+            let is_part = |span: &RegSpan| {
+                span.offset >= whole.offset && span.offset + span.size <= whole.offset + whole.size
+            };
+            is_store(store) && kept.iter().all(|kept| is_part(&kept.span))
+        };
+        state.cells().all(is_cell)
+            && state.kept().all(|kept| is_span(&kept.span))
             && state.threads.iter().all(is_thread)
             && state.frames().flat_map(|frame| &frame.saves).all(is_save)
+            && state.interrupted().all(is_interrupted)
+            && state.left.iter().all(is_left)
     }
 
     /// Goes on from a state; the next step is `seq`. `sections`: all of the mappings so far.
     pub fn resume(&mut self, seq: u64, state: &State, sections: Vec<SectionRange>) {
-        let previous: Vec<Option<Previous>> = state
-            .threads
-            .iter()
-            .map(|thread| {
-                thread.previous.map(|before| {
-                    let Before { block, slot, linked, links, called } = before;
-                    self.need(block);
-                    let last = self.blocks[block as usize].last;
-                    Previous { last, slot, linked, links, called }
-                })
-            })
-            .collect();
         let bytes = self.register_bytes();
         let data = &mut self.machine.data;
         data.numbers = Numbers::resumed(state.calls, state.intervals, &state.instances);
@@ -222,23 +277,30 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             data.memory.put(address, len, cell);
         }
         data.saves = Saves::default();
-        // What handlers left and what processes were to begin with is of the part before.
-        data.switches = Switches::default();
-        data.forks = Forks::default();
+        data.switches = Switches::resumed(state.exceptions, &state.left);
+        data.forks = Forks::resumed(&state.forks);
         data.scratch = Default::default();
         let live = state.frames().map(|frame| frame.call);
         data.ended = CallSet::but(state.calls as usize, live);
         data.stubs.forget();
         data.by_context = ByContext::default();
         let mut threads = Vec::new();
-        for (i, (of, previous)) in state.threads.iter().zip(previous).enumerate() {
+        for (i, of) in state.threads.iter().enumerate() {
             let id = ThreadId::at(i);
             let mut thread = Thread::new(id, bytes);
             thread.calls = resumed(data, id, &of.frames, of.interval, of.last);
             thread.running = of.running.clone();
             of.registers.iter().for_each(|(span, cell)| thread.registers.write(*span, *cell));
             of.pending.iter().for_each(|(span, store)| thread.registers.set_pending(*span, *store));
-            thread.previous = previous;
+            thread.previous = of.previous;
+            let tasks = of.levels.waiting.iter().map(|task| Task {
+                calls: resumed(data, id, &task.frames, None, Point::default()),
+                contexts: Vec::new(),
+                open: task.open.clone(),
+                interrupted: task.interrupted.clone(),
+            });
+            thread.levels = of.levels.with(tasks.collect());
+            thread.signals = of.signals.iter().cloned().collect();
             threads.push(thread);
         }
         let mut waits = Waits::default();
@@ -320,23 +382,32 @@ fn live_save(save: &SaveState) -> Save {
     }
 }
 
-fn thread_state(thread: &mut Thread, saves: &Saves, block: Option<u32>) -> Option<ThreadState> {
-    let previous = match thread.previous {
-        None => None,
-        Some(Previous { slot, linked, links, called, .. }) => {
-            Some(Before { block: block?, slot, linked, links, called })
-        }
-    };
+fn thread_state(thread: &mut Thread, saves: &Saves) -> ThreadState {
     let (registers, pending) = registers(&mut thread.registers);
-    Some(ThreadState {
+    let tasks = thread.levels.waiting.iter().map(|task| TaskState {
+        frames: frames(&task.calls, saves),
+        open: task.open.clone(),
+        interrupted: task.interrupted.clone(),
+    });
+    let mut levels = thread.levels.with(tasks.collect());
+    let Levels { open, resumed, waiting, taken_for, .. } = &mut levels;
+    let tasks =
+        waiting.iter_mut().flat_map(|task| task.open.iter_mut().chain([&mut task.interrupted]));
+    let interrupted = open.iter_mut().chain(resumed).chain(taken_for).chain(tasks);
+    let mut signals: Vec<Vec<Kept>> = thread.signals.iter().cloned().collect();
+    let kept = interrupted.flat_map(|interrupted| &mut interrupted.kept);
+    kept.chain(signals.iter_mut().flatten()).for_each(Kept::forget_readers);
+    ThreadState {
         frames: frames(&thread.calls, saves),
         interval: thread.calls.open_interval(),
         last: thread.calls.last(),
-        previous,
+        previous: thread.previous,
         registers,
         pending,
         running: Running { switches: 0, ..thread.running.clone() },
-    })
+        levels,
+        signals,
+    }
 }
 
 type Pending = Vec<(RegSpan, AccessId)>;

@@ -40,14 +40,7 @@ impl<O: Output> Data<O> {
         let Some(left) = self.switches.left.get(&load.address) else { return false };
         let values = (load.value, left.store.value);
         let agree = !matches!(values, (Some(now), Some(then)) if now != then);
-        let intact = agree
-            && left.store.register == load.register
-            && left.kept.iter().all(|kept| {
-                let (at, version) = (left.place(kept.span), left.version(kept));
-                let mut bytes = 0..u64::from(kept.span.size);
-                bytes.all(|i| self.memory.byte(at.wrapping_add(i)).write == version)
-            });
-        if !intact {
+        if !agree || left.store.register != load.register || !left.is_intact(&mut self.memory) {
             return false;
         }
         let Some(mut left) = self.switches.left.remove(&load.address) else { return false };

@@ -1952,12 +1952,12 @@ fn every_byte_of_a_wide_register_is_unique_once() {
     }
 }
 
-/// The state of a pass behind the last run, which was of this block.
-fn state_behind(pass: &mut Pass<Pages, Rows>, blocks: &[Option<u32>]) -> Option<state::State> {
-    pass.state(&mut live_in::LiveIn::default(), std::iter::empty(), blocks)
+/// The state of a pass behind the last run.
+fn state_behind(pass: &mut Pass<Pages, Rows>) -> state::State {
+    pass.state(&mut live_in::LiveIn::default(), std::iter::empty()).expect("a state")
 }
 
-/// A state is told of a process that begins, whatever was open in the one before.
+/// Exceptions of a process are open no more where the next one begins.
 #[test]
 fn a_process_begins_without_exceptions() {
     use crate::event::Keeps;
@@ -1971,7 +1971,10 @@ fn a_process_begins_without_exceptions() {
         events: vec![(1, entry(None, Keeps::None))],
         ..RunBatch::default()
     });
-    assert!(state_behind(&mut pass, &[Some(1)]).is_none());
+    let open = |state: &state::State| -> Vec<usize> {
+        state.threads.iter().map(|thread| thread.levels.open.len()).collect()
+    };
+    assert_eq!(open(&state_behind(&mut pass)), [1]);
     pass.next_process(1);
     pass.push(&RunBatch {
         block: vec![2],
@@ -1979,13 +1982,12 @@ fn a_process_begins_without_exceptions() {
         events: vec![(0, Event::ProcessStart)],
         ..RunBatch::default()
     });
-    assert!(state_behind(&mut pass, &[Some(1), Some(2)]).is_some());
+    assert_eq!(open(&state_behind(&mut pass)), [0, 0]);
 }
 
-/// A state says nothing of what handlers have saved for others, so there is none while that is so: here of a handler that
-/// control has left like a function.
+/// A state has what handlers have saved for others: here of a handler that control has left like a function.
 #[test]
-fn there_is_no_state_while_saves_outlive_their_handlers() {
+fn a_state_has_the_saves_that_outlive_their_handlers() {
     let register = RegSpan { offset: 8, size: 8 };
     let code = vec![
         (0x100, Decoded { writes: writes(register).writes, ..instruction(FlowKind::Call) }),
@@ -2003,7 +2005,9 @@ fn there_is_no_state_while_saves_outlive_their_handlers() {
             events: vec![(2, entry(None, crate::event::Keeps::None))],
             ..RunBatch::default()
         });
-        assert_eq!(state_behind(&mut pass, &[Some(4)]).is_none(), saves);
+        let left = state_behind(&mut pass).left;
+        let left: Vec<_> = left.iter().map(|of| (of.store.address, of.store.register)).collect();
+        assert_eq!(left, if saves { vec![(0x5000, register)] } else { Vec::new() });
         pass.finish();
         let ends = [("root", "open", 0), ("call", "return", 1), ("signal", "unwound", 2)];
         assert_eq!(calls(&mut pass), ends);

@@ -7,7 +7,7 @@ use crate::id::FunctionId;
 use crate::isa::FlowKind;
 
 /// The step before, as far as the next one depends on it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Previous {
     pub last: Last,
     /// Address of the slot that holds the return address that it stored or loaded, or the stack

@@ -62,5 +62,5 @@ pub(super) fn steps_before(
         let wanted = of.is_none_or(|of| of.contains(&function));
         Some((access(cell.write).filter(|_| wanted)?.seq.get(), function))
     };
-    states::cells(state).filter_map(step).collect()
+    state.cells().filter_map(step).collect()
 }

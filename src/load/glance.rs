@@ -152,6 +152,10 @@ impl Glance<'_> {
             let function = states::function(cell, functions);
             function.is_some_and(|function| is_in(of, function) || is_in(code, function))
         };
+        // The next step may get registers back that were kept.
+        if state.may_switch() {
+            return None;
+        }
         let saves = || state.frames().flat_map(|frame| &frame.saves);
         if saves().flat_map(|save| &save.pieces).any(|(_, cell, _)| is_of(cell)) {
             return None;
@@ -175,8 +179,9 @@ impl Glance<'_> {
             let plain = cell.actor & (Cell::SAVE | Cell::SLOT) == 0;
             memory.add(*address, *bytes, (access(cell.write)?, plain));
         }
-        for save in saves() {
-            let (address, bytes) = (save.store.address, u64::from(save.store.register.size));
+        let stores = saves().map(|save| &save.store);
+        for store in stores.chain(state.left.iter().map(|left| &left.store)) {
+            let (address, bytes) = (store.address, u64::from(store.register.size));
             each(&mut memory.lines, address, bytes, |_, number| {
                 if let Some(writer) = memory.writers.get_mut((*number as usize).wrapping_sub(1)) {
                     writer.1 = false;

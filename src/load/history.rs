@@ -173,7 +173,7 @@ impl Goes for Historian<'_> {
         let steps = steps.map_err(damaged)?;
         let pass = &mut self.replayed.pass;
         // Where a handler goes back to may depend on what it has done to registers.
-        match self.copies || runs.events.iter().any(|(_, event)| is_exception(event)) {
+        match self.copies || state.may_switch() || runs.events.iter().any(is_exception) {
             true => pass.kept().follow_all(),
             false => pass.follow_calls_only_outside(),
         }
@@ -194,7 +194,7 @@ impl Goes for Historian<'_> {
     }
 }
 
-fn is_exception(event: &Event) -> bool {
+fn is_exception((_, event): &(usize, Event)) -> bool {
     matches!(event, Event::ExceptionEntry(_) | Event::ExceptionReturn { .. })
 }
 
@@ -206,7 +206,7 @@ fn reads<'a>(
     rows: impl Iterator<Item = &'a Communication> + Clone,
 ) -> Vec<Read> {
     let before = |cell: &Cell| Some((access(cell.write)?.seq, states::instruction(cell)?));
-    let before: FxHashMap<Seq, InstructionId> = states::cells(state).filter_map(before).collect();
+    let before: FxHashMap<Seq, InstructionId> = state.cells().filter_map(before).collect();
     let step = |seq: Seq| seq.get().checked_sub(chunk.first).map(|step| step as usize);
     // Most are in order but for some of each block: sorted by counting those of each step.
     let rows = rows.filter_map(|row| Some((row, step(row.read.seq).filter(|s| *s < steps.len())?)));

@@ -189,13 +189,12 @@ pub fn find(connection: &Connection) -> Result<States, BuildError> {
     let options = packed::without_sums(literal, Detail::Pairs);
     let inside = BTreeSet::new();
     let mut replayed = Replayed::new(code, threads, options, &inside, Before::default(), false);
-    let mut blocks: Vec<Option<u32>> = vec![None; threads];
     let (mut begun, mut ends): (Vec<Begun>, Vec<Ended>) = (Vec::new(), Vec::new());
     let defs = replayed.pass.defs.clone();
     let seen = |runs: &Runs| look(runs, &defs, &insns);
     each_seen(connection, seen, |first, runs, seen| {
         let damaged = |source| BuildError::Chunk { first, source };
-        let next = begin(&mut replayed, first, &runs, seen, (&insns, &blocks))?;
+        let next = begin(&mut replayed, first, &runs, seen, &insns)?;
         let intervals = replayed.pass.machine.data.numbers.intervals();
         let output = replayed.pass.output();
         if let Some(last) = begun.last_mut() {
@@ -203,11 +202,6 @@ pub fn find(connection: &Connection) -> Result<States, BuildError> {
         }
         (output.calls, output.intervals, output.seq) = (next.meets.calls, intervals, first);
         begun.push(next);
-        for (&thread, &block) in runs.thread.iter().zip(&runs.block) {
-            if let Some(last) = blocks.get_mut(thread as usize) {
-                *last = Some(block);
-            }
-        }
         let mut push = |pass: &mut Pass<_, Before>, batch: &RunBatch| pass.push(batch);
         replayed.chunk(runs, &mut push).map_err(damaged)?;
         packed::tell(first, steps);
@@ -272,10 +266,10 @@ fn begin(
     first: u64,
     runs: &Runs,
     (mut needed, runs_in): (LiveIn, Vec<FunctionId>),
-    (insns, blocks): (&[FunctionId], &[Option<u32>]),
+    insns: &[FunctionId],
 ) -> Result<Begun, StoreError> {
     let used = replayed.used;
-    let state = replayed.pass.state(&mut needed, runs_in.iter().copied(), blocks);
+    let state = replayed.pass.state(&mut needed, runs_in.iter().copied());
     let last = first + steps_of(runs, &replayed.pass.defs) - 1;
     let meets = Meets {
         reads: Vec::new(),
@@ -290,7 +284,7 @@ fn begin(
     let step = |cell: &Cell| Some((access(cell.write)?.seq.get(), function(cell, insns)?));
     Ok(Begun {
         first,
-        known: state.iter().flat_map(cells).filter_map(step).collect(),
+        known: state.iter().flat_map(State::cells).filter_map(step).collect(),
         state: state.map_or_else(|| Ok(Vec::new()), |state| pack_state(&state)).map_err(io)?,
         events: pack_events(&events).map_err(io)?,
         meets,
@@ -331,14 +325,6 @@ pub(super) fn function(cell: &Cell, insns: &[FunctionId]) -> Option<FunctionId> 
 pub(super) fn instruction(cell: &Cell) -> Option<InstructionId> {
     let actor = cell.actor(crate::analysis::StackSide::Below).writer::<ActorId>()?;
     Some(InstructionId::at(actor.index()))
-}
-
-/// All cells of a state.
-pub(super) fn cells(state: &State) -> impl Iterator<Item = &Cell> {
-    let pieces = state.frames().flat_map(|frame| &frame.saves).flat_map(|save| &save.pieces);
-    let registers = state.threads.iter().flat_map(|thread| &thread.registers);
-    let memory = state.memory.iter().map(|(.., cell)| cell);
-    memory.chain(registers.map(|(_, cell)| cell)).chain(pieces.map(|(_, cell, _)| cell))
 }
 
 /// The last step before each event of a chunk, whose last step is `last`.

@@ -57,7 +57,7 @@ pub struct RunCode {
 
 const ISAS: [Isa; 6] = [Isa::X86_64, Isa::X86, Isa::Arm, Isa::Aarch64, Isa::Riscv32, Isa::Riscv64];
 const VIAS: [&str; 3] = ["global", "constant", "mmio"];
-const FLOWS: [FlowKind; 8] = [
+pub(super) const FLOWS: [FlowKind; 8] = [
     FlowKind::Next,
     FlowKind::Jump,
     FlowKind::Call,
@@ -69,12 +69,12 @@ const FLOWS: [FlowKind; 8] = [
 ];
 
 /// The place of one of a few in their list.
-fn put_one<T: PartialEq>(out: &mut Vec<u8>, all: &[T], one: &T) {
+pub(super) fn put_one<T: PartialEq>(out: &mut Vec<u8>, all: &[T], one: &T) {
     // Lists of a few.
     out.push(all.iter().position(|of| of == one).unwrap_or(0) as u8);
 }
 
-fn one<T: Copy>(from: &mut Section, all: &[T]) -> Result<T, ChunkError> {
+pub(super) fn one<T: Copy>(from: &mut Section, all: &[T]) -> Result<T, ChunkError> {
     let found = all.get(usize::from(from.byte()?)).copied();
     found.ok_or(ChunkError::Damaged("an unknown word of the code"))
 }

@@ -6,22 +6,27 @@
 use super::frame;
 use super::numbers::{ChunkError, Section, put, put_list, put_option, unzigzag, zigzag};
 use super::pieces;
+use super::run_code::{FLOWS, one, put_one};
 use super::run_events::{event, put_event};
 use super::source;
 use super::tables::RunState;
+use crate::analysis::block::Last;
+use crate::analysis::levels::{Handler, Interrupted, Kept, Levels};
+use crate::analysis::memory::Version;
 use crate::analysis::origin::{Origin, Packed};
+use crate::analysis::outlived::Left;
 use crate::analysis::saves::Store;
 use crate::analysis::shadow::Cell;
 use crate::analysis::stack::{Call, CallKind, Ending, Interval, Point};
 use crate::analysis::stacks::Running;
-use crate::analysis::state::{Before, FrameState, SaveState, State, ThreadState, WaitingState};
-use crate::analysis::transfer::End;
+use crate::analysis::state::{FrameState, SaveState, State, TaskState, ThreadState, WaitingState};
+use crate::analysis::transfer::{End, Previous};
 use crate::analysis::{Communication, FoldedCall, Late, SavedRegister, Source, StackSide};
 use crate::event::{Event, RegSpan};
 use crate::id::{AccessRef, ActorId, CallId, FunctionId, InstructionId, IntervalId, Seq, ThreadId};
 
 /// Changes whenever it reads differently.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
 /// What is kept of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,9 +256,9 @@ fn saved(from: &mut Section) -> Result<Cell, ChunkError> {
     Ok(Cell { write, call, actor, reader: 0, pair: 0 })
 }
 
-fn put_save(out: &mut Vec<u8>, save: &SaveState) {
+fn put_store(out: &mut Vec<u8>, store: &Store) {
     let Store { call, register, address, access, read, actor, value, kept, framed, across } =
-        save.store;
+        *store;
     put(out, call.get().into());
     put_span(out, register);
     for number in [address, access, read.into(), actor.get().into(), across] {
@@ -261,6 +266,19 @@ fn put_save(out: &mut Vec<u8>, save: &SaveState) {
     }
     put_option(out, value, put);
     out.push(u8::from(kept) << 1 | u8::from(framed));
+}
+
+fn store(from: &mut Section) -> Result<Store, ChunkError> {
+    let (call, register) = (id(from, CallId::new)?, span(from)?);
+    let (address, access, read) = (from.number()?, from.number()?, short(from)?);
+    let (actor, across) = (id(from, ActorId::new)?, from.number()?);
+    let (value, flags) = (from.option(Section::number)?, from.byte()?);
+    let (kept, framed) = (flags & 2 != 0, flags & 1 != 0);
+    Ok(Store { call, register, address, access, read, actor, value, kept, framed, across })
+}
+
+fn put_save(out: &mut Vec<u8>, save: &SaveState) {
+    put_store(out, &save.store);
     put_list(out, &save.pieces, |out, (span, cell, pending)| {
         put_span(out, *span);
         put_saved(out, cell);
@@ -270,12 +288,7 @@ fn put_save(out: &mut Vec<u8>, save: &SaveState) {
 }
 
 fn save(from: &mut Section) -> Result<SaveState, ChunkError> {
-    let (call, register) = (id(from, CallId::new)?, span(from)?);
-    let (address, access, read) = (from.number()?, from.number()?, short(from)?);
-    let (actor, across) = (id(from, ActorId::new)?, from.number()?);
-    let (value, flags) = (from.option(Section::number)?, from.byte()?);
-    let (kept, framed) = (flags & 2 != 0, flags & 1 != 0);
-    let store = Store { call, register, address, access, read, actor, value, kept, framed, across };
+    let store = store(from)?;
     let pieces = from.list(|from| Ok((span(from)?, saved(from)?, from.number()?)))?;
     Ok(SaveState { store, pieces, left: short(from)? })
 }
@@ -318,16 +331,158 @@ fn waiting(from: &mut Section) -> Result<WaitingState, ChunkError> {
     Ok(WaitingState { thread, frames, left, base, elsewhere: from.option(pair)? })
 }
 
+fn put_flags<const N: usize>(out: &mut Vec<u8>, flags: [bool; N]) {
+    out.push(flags.iter().fold(0, |byte, flag| byte << 1 | u8::from(*flag)));
+}
+
+/// As many as there are, the first in the highest bit.
+fn flags<const N: usize>(from: &mut Section) -> Result<[bool; N], ChunkError> {
+    let byte = from.byte()?;
+    Ok(std::array::from_fn(|i| byte >> (N - 1 - i) & 1 != 0))
+}
+
+fn put_previous(out: &mut Vec<u8>, previous: Previous) {
+    let Previous { last, slot, linked, links, called } = previous;
+    put(out, last.address);
+    put(out, last.next.wrapping_sub(last.address));
+    put_one(out, &FLOWS, &last.kind);
+    put_option(out, last.target, put);
+    put(out, last.insn.get().into());
+    put_option(out, last.slot, |out, slot| put(out, slot.into()));
+    put_option(out, slot, put);
+    put_flags(out, [last.conditional, last.repeats, last.executed, linked, links, called]);
+}
+
+fn previous(from: &mut Section) -> Result<Previous, ChunkError> {
+    let (address, size) = (from.number()?, from.number()?);
+    let (kind, target) = (one(from, &FLOWS)?, from.option(Section::number)?);
+    let (insn, index) = (id(from, InstructionId::new)?, from.option(Section::id)?);
+    let slot = from.option(Section::number)?;
+    let [conditional, repeats, executed, linked, links, called] = flags(from)?;
+    let next = address.wrapping_add(size);
+    let last =
+        Last { address, next, kind, target, conditional, repeats, executed, insn, slot: index };
+    Ok(Previous { last, slot, linked, links, called })
+}
+
+fn put_kept(out: &mut Vec<u8>, kept: &Kept) {
+    put(out, kept.word);
+    put_span(out, kept.span);
+    put_saved(out, &kept.cell);
+    put(out, kept.pending);
+}
+
+fn kept(from: &mut Section) -> Result<Kept, ChunkError> {
+    let (word, span) = (from.number()?, span(from)?);
+    let (cell, pending) = (saved(from)?, from.number()?);
+    Ok(Kept { word, span, cell, readers: Vec::new(), pending })
+}
+
+fn put_handler(out: &mut Vec<u8>, handler: Handler) {
+    let (depth, call) = match handler {
+        Handler::None => (0, 0),
+        Handler::Next => (1, 0),
+        Handler::Begun(depth, call) => (depth, call.get()),
+    };
+    put(out, call.into());
+    put(out, depth as u64);
+}
+
+fn handler(from: &mut Section) -> Result<Handler, ChunkError> {
+    let (call, depth) = (maybe(from, CallId::new)?, from.count()?);
+    Ok(match (call, depth) {
+        (Some(call), depth) => Handler::Begun(depth, call),
+        (None, 0) => Handler::None,
+        (None, _) => Handler::Next,
+    })
+}
+
+fn put_interrupted(out: &mut Vec<u8>, of: &Interrupted) {
+    put_option(out, of.previous, put_previous);
+    put_handler(out, of.handler);
+    put_option(out, of.resume, put);
+    put_option(out, of.frame, put);
+    put_list(out, &of.kept, put_kept);
+    put(out, of.number);
+    put(out, of.task);
+    put_flags(out, [of.restored]);
+    put_list(out, &of.saved, |out, (span, store)| {
+        put_span(out, *span);
+        put(out, *store);
+    });
+}
+
+fn interrupted(from: &mut Section) -> Result<Interrupted, ChunkError> {
+    let (previous, handler) = (from.option(previous)?, handler(from)?);
+    let (resume, frame) = (from.option(Section::number)?, from.option(Section::number)?);
+    let kept = from.list(kept)?;
+    let (number, task, [restored]) = (from.number()?, from.number()?, flags(from)?);
+    let saved = from.list(|from| Ok((span(from)?, from.number()?)))?;
+    Ok(Interrupted { previous, handler, resume, frame, kept, number, task, restored, saved })
+}
+
+fn put_levels(out: &mut Vec<u8>, levels: &Levels<TaskState>) {
+    put_list(out, &levels.open, put_interrupted);
+    put_handler(out, levels.handler);
+    put_option(out, levels.ended, |out, depth| put(out, depth as u64));
+    put_option(out, levels.resumed.as_ref(), put_interrupted);
+    put_option(out, levels.frame, put);
+    put_flags(out, [levels.by_kernel]);
+    put_list(out, &levels.waiting, |out, task| {
+        put_list(out, &task.frames, put_instance);
+        put_list(out, &task.open, put_interrupted);
+        put_interrupted(out, &task.interrupted);
+    });
+    put_option(out, levels.taken_for.as_ref(), put_interrupted);
+}
+
+fn levels(from: &mut Section) -> Result<Levels<TaskState>, ChunkError> {
+    let (open, handler) = (from.list(interrupted)?, handler(from)?);
+    let (ended, resumed) = (from.option(Section::count)?, from.option(interrupted)?);
+    let (frame, [by_kernel]) = (from.option(Section::number)?, flags(from)?);
+    let waiting = from.list(|from| {
+        let (frames, open) = (from.list(instance)?, from.list(interrupted)?);
+        Ok(TaskState { frames, open, interrupted: interrupted(from)? })
+    })?;
+    let taken_for = from.option(interrupted)?;
+    let irregular = 0;
+    Ok(Levels { open, handler, ended, resumed, frame, by_kernel, waiting, taken_for, irregular })
+}
+
+fn put_left(out: &mut Vec<u8>, left: &Left) {
+    put_store(out, &left.store);
+    put_list(out, &left.kept, put_kept);
+}
+
+fn left(from: &mut Section) -> Result<Left, ChunkError> {
+    Ok(Left { store: store(from)?, kept: from.list(kept)?, restores: 0, last_restore: None })
+}
+
+/// Of memory, from the last one on.
+fn put_versions(out: &mut Vec<u8>, versions: &[Version]) {
+    let (mut at, mut cells) = (0u64, Cells::default());
+    put_list(out, versions, |out, (address, len, cell)| {
+        put(out, address.wrapping_sub(at));
+        put(out, *len);
+        at = address.wrapping_add(*len);
+        cells.put(out, cell);
+    });
+}
+
+fn versions(from: &mut Section) -> Result<Vec<Version>, ChunkError> {
+    let (mut at, mut cells) = (0u64, Cells::default());
+    from.list(|from| {
+        let (address, len) = (at.wrapping_add(from.number()?), from.number()?);
+        at = address.wrapping_add(len);
+        Ok((address, len, cells.next(from)?))
+    })
+}
+
 fn put_thread(out: &mut Vec<u8>, thread: &ThreadState) {
     put_list(out, &thread.frames, put_instance);
     put(out, thread.interval.map_or(0, IntervalId::get).into());
     put_point(out, thread.last);
-    put_option(out, thread.previous, |out, before| {
-        put(out, before.block.into());
-        put_option(out, before.slot, put);
-        let flag = |is: bool, bit: u8| u8::from(is) << bit;
-        out.push(flag(before.called, 2) | flag(before.linked, 1) | flag(before.links, 0));
-    });
+    put_option(out, thread.previous, put_previous);
     let mut cells = Cells::default();
     put_list(out, &thread.registers, |out, (span, cell)| {
         put_span(out, *span);
@@ -341,25 +496,33 @@ fn put_thread(out: &mut Vec<u8>, thread: &ThreadState) {
     put_list(out, &thread.running.above, |out, pair| put_pair(out, *pair));
     put_option(out, thread.running.base, put);
     put_option(out, thread.running.away, put);
+    put_levels(out, &thread.levels);
+    put_list(out, &thread.signals, |out, kept| put_list(out, kept, put_kept));
 }
 
 fn thread(from: &mut Section) -> Result<ThreadState, ChunkError> {
     let frames = from.list(instance)?;
     let interval = maybe(from, IntervalId::new)?;
     let last = point(from)?;
-    let previous = from.option(|from| {
-        let (block, slot) = (from.id()?, from.option(Section::number)?);
-        let flags = from.byte()?;
-        let flag = |bit: u8| flags >> bit & 1 != 0;
-        Ok(Before { block, slot, linked: flag(1), links: flag(0), called: flag(2) })
-    })?;
+    let previous = from.option(previous)?;
     let mut cells = Cells::default();
     let registers = from.list(|from| Ok((span(from)?, cells.next(from)?)))?;
     let pending = from.list(|from| Ok((span(from)?, from.number()?)))?;
     let (moved, above) = (from.option(pair)?, from.list(pair)?);
     let (base, away) = (from.option(Section::number)?, from.option(Section::number)?);
     let running = Running { moved, above, base, away, switches: 0 };
-    Ok(ThreadState { frames, interval, last, previous, registers, pending, running })
+    let (levels, signals) = (levels(from)?, from.list(|from| from.list(kept))?);
+    Ok(ThreadState {
+        frames,
+        interval,
+        last,
+        previous,
+        registers,
+        pending,
+        running,
+        levels,
+        signals,
+    })
 }
 
 /// Packs the events of a chunk but for allocations, each with the last step before it.
@@ -413,15 +576,15 @@ pub fn pack_state(state: &State) -> std::io::Result<Vec<u8>> {
         put(out, last - first);
         put(out, (*number).into());
     });
-    let (mut at, mut cells) = (0u64, Cells::default());
-    put_list(out, &state.memory, |out, (address, len, cell)| {
-        put(out, address.wrapping_sub(at));
-        put(out, *len);
-        at = address.wrapping_add(*len);
-        cells.put(out, cell);
-    });
+    put_versions(out, &state.memory);
     put_list(out, &state.threads, put_thread);
     put_list(out, &state.waits, put_waiting);
+    put(out, state.exceptions);
+    put_list(out, &state.left, put_left);
+    put_list(out, &state.forks, |out, (pid, versions)| {
+        put(out, *pid);
+        put_versions(out, versions);
+    });
     frame::pack(out)
 }
 
@@ -440,13 +603,10 @@ pub fn unpack_state(data: &[u8]) -> Result<State, ChunkError> {
         let (first, more) = (from.number()?, from.number()?);
         Ok((first, first.saturating_add(more), from.id()?))
     })?;
-    let (mut at, mut cells) = (0u64, Cells::default());
-    let memory = from.list(|from| {
-        let (address, len) = (at.wrapping_add(from.number()?), from.number()?);
-        at = address.wrapping_add(len);
-        Ok((address, len, cells.next(from)?))
-    })?;
+    let memory = versions(from)?;
     let (threads, waits) = (from.list(thread)?, from.list(waiting)?);
+    let (exceptions, left) = (from.number()?, from.list(left)?);
+    let forks = from.list(|from| Ok((from.number()?, versions(from)?)))?;
     Ok(State {
         calls,
         intervals,
@@ -457,6 +617,9 @@ pub fn unpack_state(data: &[u8]) -> Result<State, ChunkError> {
         memory,
         threads,
         waits,
+        exceptions,
+        left,
+        forks,
     })
 }
 
@@ -714,5 +877,127 @@ impl Meets {
             Ok((last.0, last.1, from.number()?))
         })?;
         Ok(Meets { runs, reads, calls, mapped, processes, allocated })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::FlowKind;
+
+    fn cell(write: u64) -> Cell {
+        Cell { write, call: Packed::step(CallId::FIRST), actor: 1, reader: 0, pair: 0 }
+    }
+
+    fn store_at(address: u64) -> Store {
+        Store {
+            call: CallId::FIRST,
+            register: RegSpan { offset: 8, size: 8 },
+            address,
+            access: 1 << 16,
+            read: 2,
+            actor: ActorId::FIRST,
+            value: Some(address),
+            kept: true,
+            framed: false,
+            across: 3,
+        }
+    }
+
+    fn step(address: u64) -> Previous {
+        let last = Last {
+            address,
+            next: address + 4,
+            kind: FlowKind::ExceptionReturn,
+            target: Some(0x80),
+            conditional: true,
+            repeats: false,
+            executed: true,
+            insn: InstructionId::FIRST,
+            slot: Some(1),
+        };
+        Previous { last, slot: None, linked: false, links: true, called: false }
+    }
+
+    fn interrupted_at(address: u64, handler: Handler) -> Interrupted {
+        let kept = [cell(7), Cell::EMPTY].map(|cell| Kept {
+            word: 5,
+            span: RegSpan { offset: 16, size: 4 },
+            cell,
+            readers: Vec::new(),
+            pending: 9,
+        });
+        Interrupted {
+            previous: Some(step(address)),
+            handler,
+            resume: Some(address + 4),
+            frame: Some(0x7000),
+            kept: kept.into(),
+            number: 4,
+            task: 5,
+            restored: true,
+            saved: vec![(RegSpan { offset: 0, size: 2 }, 6)],
+        }
+    }
+
+    /// What is packed is what comes out, and a part of it is damaged.
+    #[test]
+    fn a_state_comes_out_as_it_was_packed() {
+        let save = SaveState {
+            store: store_at(0x6000),
+            pieces: vec![(RegSpan { offset: 8, size: 4 }, cell(3), 0)],
+            left: 4,
+        };
+        let frame = FrameState {
+            call: CallId::FIRST,
+            function: FunctionId::FIRST,
+            token: End::Resume([1, 2, 3]),
+            saves: vec![save],
+        };
+        let kept = interrupted_at(0, Handler::None).kept;
+        let (open, begun) =
+            (interrupted_at(0x100, Handler::Next), Handler::Begun(0, CallId::FIRST));
+        let task = TaskState {
+            frames: vec![frame.clone()],
+            open: vec![open.clone()],
+            interrupted: interrupted_at(0x200, begun),
+        };
+        let levels = Levels {
+            open: vec![open, Interrupted::default()],
+            handler: begun,
+            ended: Some(2),
+            resumed: Some(interrupted_at(0x300, Handler::None)),
+            frame: Some(0x7100),
+            by_kernel: true,
+            waiting: vec![task],
+            taken_for: Some(Interrupted::default()),
+            irregular: 0,
+        };
+        let thread = ThreadState {
+            frames: vec![frame],
+            previous: Some(step(0x400)),
+            registers: vec![(RegSpan { offset: 0, size: 8 }, cell(2))],
+            pending: vec![(RegSpan { offset: 0, size: 8 }, 8)],
+            levels,
+            signals: vec![kept.clone(), Vec::new()],
+            ..ThreadState::default()
+        };
+        let versions = vec![(0x1000, 8, cell(1)), (0x2000, 4, cell(5))];
+        let state = State {
+            calls: 9,
+            memory: versions.clone(),
+            threads: vec![thread, ThreadState::default()],
+            exceptions: 11,
+            left: vec![Left { store: store_at(0x5000), kept, restores: 0, last_restore: None }],
+            forks: vec![(77, versions), (78, Vec::new())],
+            ..State::default()
+        };
+        let packed = pack_state(&state).expect("packed");
+        assert_eq!(unpack_state(&packed).expect("unpacked"), state);
+        let bytes = frame::unpack(&packed).expect("a frame");
+        for end in 0..bytes.len() {
+            let part = frame::pack(&bytes[..end]).expect("packed");
+            assert!(unpack_state(&part).is_err(), "of {end} bytes");
+        }
     }
 }
