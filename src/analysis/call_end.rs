@@ -61,7 +61,8 @@ impl<O: Output> Ledger<Activation> for CallEnd<'_, O> {
         while let Some(save) = activation.saves.pop() {
             let leaves = call.ending == Ending::Tail || data.switches.leaves;
             let stays = leaves || !data.saves.list[save as usize].store.framed;
-            data.end_save(self.registers, save, stays);
+            let behind = call.end.seq.map_or(0, |seq| seq.get() + 1);
+            data.end_save(self.registers, save, stays.then_some((call.thread, behind)));
         }
         activation.save_mask = 0;
         data.sums.end(&ended);

@@ -40,8 +40,8 @@ pub struct Thread {
     pub mark: Mark,
     pub previous: Option<Previous>,
     pub levels: Levels,
-    /// Registers as they were when signals were delivered whose handlers have not ended, the oldest first.
-    pub signals: VecDeque<Vec<Kept>>,
+    /// Registers as they were when signals were delivered whose handlers have not ended, with the numbers of these, the oldest first.
+    pub signals: VecDeque<(u64, Vec<Kept>)>,
     pub running: Running,
     pub steps: u64,
 }

@@ -2,7 +2,6 @@
 //! together, whatever ran in between. And the stacks of tasks: a handler may go back to another one
 //! than it interrupted.
 
-use super::Output;
 use super::activation::Activation;
 use super::call_end::CallEnd;
 use super::data::{Data, Thread};
@@ -12,13 +11,23 @@ use super::origin::{Packed, Sources};
 use super::shadow::{Cell, KERNEL_WRITE, Registers, WORD};
 use super::stack::{Arrival, Ending, Frame, Point, Stack};
 use super::transfer::{Back, Previous, unwinds_to};
+use super::{Handed, Output, Registers as Handing};
 use crate::event::{ExceptionEntry, Keeps, RegSpan};
-use crate::id::FunctionId;
+use crate::id::{FunctionId, Seq, ThreadId};
 use crate::isa::FlowKind;
 
 impl<O: Output> Data<O> {
     /// What registers hold, a word of the frame each.
-    fn keep(&self, registers: &mut Registers, spans: &[(u64, RegSpan)]) -> Vec<Kept> {
+    fn keep(
+        &mut self,
+        registers: &mut Registers,
+        spans: &[(u64, RegSpan)],
+        told: &Told,
+    ) -> Vec<Kept> {
+        if !spans.is_empty() {
+            let (number, spans) = (told.number, spans.iter().map(|(_, span)| *span).collect());
+            self.hand(told, Handing::Kept { number, spans });
+        }
         let mut kept = Vec::new();
         for &(word, span) in spans {
             registers.visit_pending(span, |readers, span, cell, pending| {
@@ -29,14 +38,20 @@ impl<O: Output> Data<O> {
         kept
     }
 
+    /// Tells of what becomes of registers beside the steps.
+    fn hand(&mut self, told: &Told, what: Handing) {
+        self.output.handed(Handed { thread: told.thread, seq: told.seq, what });
+    }
+
     /// The processor writes a register.
-    fn give_link(&mut self, registers: &mut Registers, link: RegSpan) {
+    fn give_link(&mut self, registers: &mut Registers, link: RegSpan, told: &Told) {
         self.kernel_writes += 1;
-        self.give_word(registers, link);
+        self.give_word(registers, link, told);
     }
 
     /// The processor's last write is of these bytes.
-    fn give_word(&mut self, registers: &mut Registers, word: RegSpan) {
+    fn give_word(&mut self, registers: &mut Registers, word: RegSpan, told: &Told) {
+        self.hand(told, Handing::Given { span: word });
         let write = KERNEL_WRITE | self.kernel_writes;
         let source = Packed::named(Sources::OF_FRAMES);
         registers.write(word, Cell { write, call: source, actor: Cell::SLOT, ..Cell::EMPTY });
@@ -53,22 +68,34 @@ impl<O: Output> Data<O> {
     }
 
     /// A task that begins has what somebody has stored in its frame, or what the processor finds there.
-    fn begin_registers(&mut self, registers: &mut Registers, kept: &[Kept], frame: Option<u64>) {
+    fn begin_registers(
+        &mut self,
+        registers: &mut Registers,
+        kept: &[Kept],
+        frame: Option<u64>,
+        told: &Told,
+    ) {
         let mut given = None;
         for kept in kept {
-            if self.load_stored(registers, kept, frame) {
+            if self.load_stored(registers, kept, frame, told) {
                 continue;
             }
             // A word is one write, in however many pieces its bytes were kept.
             if given.replace(kept.word) != Some(kept.word) {
                 self.kernel_writes += 1;
             }
-            self.give_word(registers, kept.span);
+            self.give_word(registers, kept.span, told);
         }
     }
 
     /// A register has what somebody has stored in its place of the frame, if anybody has.
-    fn load_stored(&mut self, registers: &mut Registers, kept: &Kept, frame: Option<u64>) -> bool {
+    fn load_stored(
+        &mut self,
+        registers: &mut Registers,
+        kept: &Kept,
+        frame: Option<u64>,
+        told: &Told,
+    ) -> bool {
         let Some(frame) = frame else { return false };
         let Kept { word, span, .. } = kept;
         let source = Packed::named(Sources::OF_FRAMES);
@@ -77,15 +104,22 @@ impl<O: Output> Data<O> {
         if !stored.is_written() || stored.call == source {
             return false;
         }
+        self.hand(told, Handing::Loaded { span: *span, address: at });
         let actor = stored.actor & !Cell::SAVE | Cell::SLOT;
         registers.write(*span, Cell { actor, reader: 0, pair: 0, ..stored });
         true
     }
 
     /// Registers have again what they had, or what somebody has stored in the frame since.
-    pub fn put_back(&mut self, registers: &mut Registers, kept: &[Kept], frame: Option<u64>) {
+    pub(super) fn put_back(
+        &mut self,
+        registers: &mut Registers,
+        kept: &[Kept],
+        frame: Option<u64>,
+        told: &Told,
+    ) {
         for kept in kept {
-            if self.load_stored(registers, kept, frame) {
+            if self.load_stored(registers, kept, frame, told) {
                 continue;
             }
             let Kept { span, cell, readers, pending, .. } = kept;
@@ -93,6 +127,9 @@ impl<O: Output> Data<O> {
             registers.visit(*span, |_, _, _, c| same &= c.write == cell.write);
             if same {
                 continue;
+            }
+            if told.number != 0 {
+                self.hand(told, Handing::Back { number: told.number, span: *span });
             }
             registers.write(*span, Cell { reader: 0, ..*cell });
             if *pending != 0 && self.saves.by_store.get(*pending).is_some() {
@@ -106,30 +143,42 @@ impl<O: Output> Data<O> {
     }
 }
 
+/// Of whose registers something is told, when, and of which exception or signal; 0: of none.
+pub(super) struct Told {
+    pub thread: ThreadId,
+    pub seq: u64,
+    pub number: u64,
+}
+
 /// Handlers of signals that are kept in mind for each thread: those that control leaves by a jump never end.
 const MOST_SIGNALS: usize = 16;
 
 impl<O: Output> Machine<O> {
     /// A signal is delivered: the kernel keeps all registers.
-    pub fn deliver_signal(&mut self, t: usize) {
+    pub fn deliver_signal(&mut self, t: usize, seq: u64) {
+        let number = self.data.switches.next_number();
         let thread = &mut self.threads[t];
         self.data.settle(thread);
+        let told = Told { thread: thread.calls.thread(), seq, number };
         // A register file has fewer bytes.
         let size = thread.registers.bytes().min(usize::from(u16::MAX)) as u16;
-        let kept = self.data.keep(&mut thread.registers, &[(0, RegSpan { offset: 0, size })]);
+        let kept =
+            self.data.keep(&mut thread.registers, &[(0, RegSpan { offset: 0, size })], &told);
         if thread.signals.len() == MOST_SIGNALS {
             thread.signals.pop_front();
         }
-        thread.signals.push_back(kept);
+        thread.signals.push_back((number, kept));
     }
 
     /// Its handler has ended: the kernel gives them back.
-    pub fn end_signal(&mut self, t: usize) {
+    pub fn end_signal(&mut self, t: usize, seq: u64) {
         let thread = &mut self.threads[t];
-        let Some(kept) = thread.signals.pop_back() else { return };
+        let Some((number, kept)) = thread.signals.pop_back() else { return };
         self.data.settle(thread);
         thread.registers.forget_noted();
-        self.data.put_back(&mut thread.registers, &kept, None);
+        let told = Told { thread: thread.calls.thread(), seq, number };
+        self.data.put_back(&mut thread.registers, &kept, None, &told);
+        self.data.hand(&told, Handing::Done { number });
     }
 
     /// An exception is taken, for which the processor keeps these registers.
@@ -150,26 +199,30 @@ impl<O: Output> Machine<O> {
         {
             self.change_level(entry.thread as usize, (resume, there), at);
         }
+        let number = self.data.switches.next_number();
         let thread = &mut self.threads[entry.thread as usize];
         self.data.settle(thread);
+        let seq = at.seq.map_or(0, Seq::get);
+        let told = Told { thread: thread.calls.thread(), seq, number };
         // The next one where another has ended: what it kept is kept, the handler's are in the registers.
         let kept = match &mut thread.levels.resumed {
             Some(interrupted) => {
                 interrupted.settle(&mut thread.registers, self.data.switches.next_number());
                 std::mem::take(&mut interrupted.kept)
             }
-            None => self.data.keep(&mut thread.registers, spans),
+            None => self.data.keep(&mut thread.registers, spans, &told),
         };
         if !spans.is_empty()
             && let Some(link) = link
         {
-            self.data.give_link(&mut thread.registers, link);
+            self.data.give_link(&mut thread.registers, link, &told);
         }
         // What the handler before has left in its own registers is not known.
         if entry.keeps == Keeps::Fast {
-            spans.iter().for_each(|(_, own)| self.data.give_word(&mut thread.registers, *own));
+            for (_, own) in spans {
+                self.data.give_word(&mut thread.registers, *own, &told);
+            }
         }
-        let number = self.data.switches.next_number();
         thread.levels.enter(entry, thread.previous.take(), kept, number);
     }
 
@@ -193,9 +246,12 @@ impl<O: Output> Machine<O> {
         thread.registers.forget_noted();
         let Thread { calls, registers, contexts, levels, .. } = thread;
         let (mut resumed, frame) = (levels.resumed.take(), levels.frame.take());
+        let seq = at.seq.map_or(0, Seq::get);
+        let told = |number| Told { thread: calls.thread(), seq, number };
+        let told = told(resumed.as_ref().map_or(0, |interrupted| interrupted.number));
         if let Some(interrupted) = &mut resumed {
             interrupted.settle(registers, self.data.switches.next_number());
-            self.data.put_back(registers, &interrupted.kept, interrupted.frame);
+            self.data.put_back(registers, &interrupted.kept, interrupted.frame, &told);
         }
         let same =
             resumed.as_ref().is_none_or(|i| levels.goes_on(i, frame, (address, function), calls));
@@ -217,6 +273,7 @@ impl<O: Output> Machine<O> {
             }
             return;
         }
+        self.data.hand(&told, Handing::Done { number: told.number });
         self.threads[t].levels.taken_for = Some(interrupted);
         self.try_again(t, address);
     }
@@ -318,9 +375,14 @@ impl<O: Output> Machine<O> {
         calls.park(&mut CallEnd { data: &mut self.data, registers, contexts });
         let goes_on = found.is_some() || moved.is_some();
         let next = moved.or_else(|| found.map(|i| levels.waiting.remove(i)));
+        let number = next.as_ref().map_or(0, |task| task.interrupted.number);
+        let told = Told { thread: id, seq: at.seq.map_or(0, Seq::get), number };
         match &next {
-            Some(task) => self.data.put_back(registers, &task.interrupted.kept, frame),
-            None => self.data.begin_registers(registers, &interrupted.kept, frame),
+            Some(task) => {
+                self.data.put_back(registers, &task.interrupted.kept, frame, &told);
+                self.data.hand(&told, Handing::Done { number });
+            }
+            None => self.data.begin_registers(registers, &interrupted.kept, frame, &told),
         }
         let mut task = next.unwrap_or_else(|| Task {
             calls: Stack::<_, Activation>::new(id),

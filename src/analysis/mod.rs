@@ -69,7 +69,7 @@ pub mod transfer;
 mod wild;
 
 use crate::event::RegSpan;
-use crate::id::{AccessRef, CallId, FunctionId, Seq};
+use crate::id::{AccessRef, CallId, FunctionId, Seq, ThreadId};
 use access::SaveRule;
 use origin::Origin;
 use segment::{Order, Purpose};
@@ -218,4 +218,34 @@ pub trait Output {
     fn saved_register(&mut self, row: SavedRegister);
     fn flow(&mut self, row: Flow);
     fn folded_call(&mut self, row: FoldedCall);
+    /// What becomes of registers beside what steps do: at exceptions and signals.
+    fn handed(&mut self, _handed: Handed) {}
+}
+
+/// Registers of a thread that somebody keeps for it, or gives it: see rules 5 and 7 of `docs/semantics.md`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handed {
+    pub thread: ThreadId,
+    /// The first step of the run that may find it done.
+    pub seq: u64,
+    pub what: Registers,
+}
+
+/// What becomes of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Registers {
+    /// They are kept as they are, at the exception or signal of this number.
+    Kept { number: u64, spans: Vec<RegSpan> },
+    /// They have again what they had then.
+    Back { number: u64, span: RegSpan },
+    /// Nobody gets back any more what was kept then.
+    Done { number: u64 },
+    /// They have what is in memory at an address.
+    Loaded { span: RegSpan, address: u64 },
+    /// They have what no step wrote.
+    Given { span: RegSpan },
+    /// In memory, where a handler has saved them, is from now on what they had: the save's store.
+    Left { span: RegSpan, store: AccessRef, address: u64 },
+    /// The step itself loads what a handler has saved, and it is again its register's: the save's store.
+    Restored { span: RegSpan, store: AccessRef },
 }

@@ -654,13 +654,13 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
 
     fn signal_delivered(&mut self, thread: u32, _: u32) {
         if (thread as usize) < self.machine.threads.len() {
-            self.machine.deliver_signal(thread as usize);
+            self.machine.deliver_signal(thread as usize, self.seq);
         }
     }
 
     fn signal_ended(&mut self, thread: u32) {
         if (thread as usize) < self.machine.threads.len() {
-            self.machine.end_signal(thread as usize);
+            self.machine.end_signal(thread as usize, self.seq);
         }
     }
 

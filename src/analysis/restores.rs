@@ -13,7 +13,7 @@ use super::shadow::{AccessId, Cell, Registers, access};
 use super::sums::EdgeHint;
 use super::{Communication, Late, Output, SavedRegister};
 use crate::event::RegSpan;
-use crate::id::{AccessRef, CallId, Seq};
+use crate::id::{AccessRef, CallId, Seq, ThreadId};
 
 /// Bytes of the stack below an instance's frame top that count as its frame.
 const FRAME_REACH: u64 = 8 << 20;
@@ -276,7 +276,7 @@ impl<O: Output> Data<O> {
             }
         }
         self.saves.list[index as usize].pieces = pieces;
-        self.end_save(&mut owner.registers, index, false);
+        self.end_save(&mut owner.registers, index, None);
     }
 
     /// Adds what a piece of an exposed save fed to the sums and flows. `first`: it is a transfer of
@@ -342,17 +342,22 @@ impl<O: Output> Data<O> {
         }
     }
 
-    /// A save ends; `stays`: what it stored is there for others.
-    pub fn end_save(&mut self, registers: &mut Registers, index: u32, stays: bool) {
+    /// A save ends; `stays`: what it stored is there for others, from a step on.
+    pub fn end_save(
+        &mut self,
+        registers: &mut Registers,
+        index: u32,
+        stays: Option<(ThreadId, u64)>,
+    ) {
         let save = &self.saves.list[index as usize];
         let store = save.store;
         for piece in &save.pieces {
             registers.end_pending(piece.span, store.access, piece.pending);
         }
-        let left = (stays && store.across != 0).then(|| Left::of(save));
+        let left = stays.filter(|_| store.across != 0).map(|from| (Left::of(save), from));
         self.saves.by_store.remove(store.access);
-        if let Some(left) = left {
-            self.leave_behind(left);
+        if let Some((left, from)) = left {
+            self.leave_behind(left, from);
             self.saves.free.push(index);
             return;
         }

@@ -80,7 +80,8 @@ impl State {
     /// Bytes of registers that somebody gets back.
     fn kept(&self) -> impl Iterator<Item = &Kept> {
         let interrupted = self.interrupted().flat_map(|interrupted| &interrupted.kept);
-        let signals = self.threads.iter().flat_map(|thread| &thread.signals).flatten();
+        let signals = self.threads.iter().flat_map(|thread| &thread.signals);
+        let signals = signals.flat_map(|(_, kept)| kept);
         interrupted.chain(signals).chain(self.left.iter().flat_map(|left| &left.kept))
     }
 
@@ -119,8 +120,8 @@ pub struct ThreadState {
     /// The stack on which it runs.
     pub running: Running,
     pub levels: Levels<TaskState>,
-    /// Registers that handlers of signals give back, the oldest first.
-    pub signals: Vec<Vec<Kept>>,
+    /// Registers that handlers of signals give back, with the numbers of these, the oldest first.
+    pub signals: Vec<(u64, Vec<Kept>)>,
 }
 
 /// A task that waits, as [`Task`] has it.
@@ -394,9 +395,9 @@ fn thread_state(thread: &mut Thread, saves: &Saves) -> ThreadState {
     let tasks =
         waiting.iter_mut().flat_map(|task| task.open.iter_mut().chain([&mut task.interrupted]));
     let interrupted = open.iter_mut().chain(resumed).chain(taken_for).chain(tasks);
-    let mut signals: Vec<Vec<Kept>> = thread.signals.iter().cloned().collect();
+    let mut signals: Vec<(u64, Vec<Kept>)> = thread.signals.iter().cloned().collect();
     let kept = interrupted.flat_map(|interrupted| &mut interrupted.kept);
-    kept.chain(signals.iter_mut().flatten()).for_each(Kept::forget_readers);
+    kept.chain(signals.iter_mut().flat_map(|(_, kept)| kept)).for_each(Kept::forget_readers);
     ThreadState {
         frames: frames(&thread.calls, saves),
         interval: thread.calls.open_interval(),

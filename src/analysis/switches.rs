@@ -4,18 +4,19 @@
 //! `docs/semantics.md`.
 
 use super::data::{Data, Thread};
+use super::exceptions::Told;
 use super::outlived::Left;
 use super::saves::{Load, Store};
 use super::shadow::{Cell, access};
-use super::{Output, SavedRegister};
-use crate::id::Seq;
+use super::{Handed, Output, Registers, SavedRegister};
+use crate::id::{Seq, ThreadId};
 
 impl<O: Output> Data<O> {
     /// What a save has stored is its register's from here on, as if nobody had moved it.
-    pub fn leave_behind(&mut self, left: Left) {
-        let Store { address, register, access, .. } = left.store;
+    pub fn leave_behind(&mut self, left: Left, (thread, seq): (ThreadId, u64)) {
+        let Store { address, register, access: stored, .. } = left.store;
         let bytes = 0..u64::from(register.size);
-        if bytes.clone().any(|i| self.memory.byte(address.wrapping_add(i)).write != access) {
+        if bytes.clone().any(|i| self.memory.byte(address.wrapping_add(i)).write != stored) {
             self.give_row(&left);
             return;
         }
@@ -26,6 +27,10 @@ impl<O: Output> Data<O> {
             let page = self.memory.page(at);
             let copy = Cell { actor, ..kept.cell.unread() };
             self.write_memory(page, (at, kept.span.size.into()), copy);
+        }
+        if let Some(store) = access(stored) {
+            let what = Registers::Left { span: register, store, address };
+            self.output.handed(Handed { thread, seq, what });
         }
         self.switches.outlived += 1;
         self.switches.mask |= super::access::mask(register);
@@ -45,7 +50,12 @@ impl<O: Output> Data<O> {
         }
         let Some(mut left) = self.switches.left.remove(&load.address) else { return false };
         self.settle(thread);
-        self.put_back(&mut thread.registers, &left.kept, None);
+        let told = Told { thread: thread.calls.thread(), seq: load.seq, number: 0 };
+        self.put_back(&mut thread.registers, &left.kept, None, &told);
+        if let Some(store) = access(left.store.access) {
+            let what = Registers::Restored { span: load.register, store };
+            self.output.handed(Handed { thread: told.thread, seq: load.seq, what });
+        }
         left.restores += 1;
         left.last_restore = Seq::new(load.seq);
         if let Some(interrupted) = thread.levels.open.last_mut() {

@@ -10,6 +10,7 @@ use super::unpacked::Replayed;
 use crate::analysis::origin::Origin;
 use crate::analysis::pass::Pass;
 use crate::analysis::shadow::{Cell, access};
+use crate::analysis::stack::CallKind;
 use crate::analysis::state::State;
 use crate::analysis::{
     Call, Communication, Flow, FoldedCall, Interval, Late, Options, Output, SavedRegister,
@@ -35,6 +36,20 @@ pub struct Read {
     pub writer: Option<InstructionId>,
 }
 
+/// Who began a call instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    pub call: CallId,
+    /// It called nothing, but was interrupted: what began is the handler of a signal or an exception.
+    pub interrupted: bool,
+}
+
+impl Caller {
+    pub fn of(row: &Call) -> Option<Caller> {
+        Some(Caller { call: row.parent?, interrupted: row.kind == CallKind::Signal })
+    }
+}
+
 /// What happened in a chunk.
 #[derive(Default)]
 pub struct History {
@@ -42,7 +57,7 @@ pub struct History {
     /// All that have steps of it, by thread in order.
     pub intervals: Vec<Interval>,
     /// Callers of the calls that begin and end in it.
-    pub callers: Vec<(CallId, Option<CallId>)>,
+    pub callers: Vec<(CallId, Caller)>,
     /// By step, then ordinal; empty unless asked for.
     pub reads: Vec<Read>,
 }
@@ -88,7 +103,7 @@ struct Found {
     /// Begun before it.
     begun: (u32, u32),
     intervals: Vec<Interval>,
-    callers: Vec<(CallId, Option<CallId>)>,
+    callers: Vec<(CallId, Caller)>,
     communications: Vec<Communication>,
 }
 
@@ -101,7 +116,7 @@ impl Output for Found {
     }
     fn call(&mut self, row: Call, _: Option<u64>) {
         if row.call.get() > self.begun.0 {
-            self.callers.push((row.call, row.parent));
+            self.callers.extend(Caller::of(&row).map(|caller| (row.call, caller)));
         }
     }
     fn interval(&mut self, row: Interval) {

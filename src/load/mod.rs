@@ -19,6 +19,7 @@ mod finish;
 mod folded;
 mod front;
 pub mod glance;
+pub mod handed;
 pub mod history;
 mod inlined;
 pub mod instructions;

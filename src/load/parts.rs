@@ -7,6 +7,7 @@ use super::crossings::Crosser;
 use super::error::BuildError;
 use super::events::EventRows;
 use super::glance::{Calls, Crossings, Whose};
+use super::handed::Finder;
 use super::history::{GoingOn, Historian, History};
 use super::options::Detail;
 use super::packed::{self, LowRows, PART, Run, Wanted, one_chunk};
@@ -17,7 +18,7 @@ use super::states;
 use super::unpacked::Replayed;
 use crate::analysis::access::Insn;
 use crate::analysis::state::{FrameState, State};
-use crate::analysis::{Interval, Late, Output, pass::Pass};
+use crate::analysis::{Handed, Interval, Late, Output, pass::Pass};
 use crate::event::RunBatch;
 use crate::id::{CallId, FunctionId, Seq, ThreadId};
 use crate::isa::decoded::FlowKind;
@@ -481,6 +482,28 @@ impl Parts {
         let intervals = ended.iter().flat_map(|ended| &ended.intervals);
         let going_on = &GoingOn::new(all, intervals, ended.iter().flat_map(|ended| &ended.late));
         self.each(connection, chunks, |_| Historian::new((run, all), going_on, reads), take)
+    }
+
+    /// What becomes of registers beside the steps of some chunks, which are given in their order.
+    ///
+    /// # Errors
+    /// Where a chunk or its state is damaged.
+    pub fn handed(
+        &self,
+        connection: &Connection,
+        chunks: &[usize],
+        mut take: impl FnMut(usize, Vec<Handed>),
+    ) -> Result<(), BuildError> {
+        let run = &self.of.run;
+        self.each(
+            connection,
+            chunks,
+            |_| Finder::new(run),
+            |at, made| {
+                take(at, made);
+                Ok(())
+            },
+        )
     }
 
     /// The calls that begin and end in some chunks.

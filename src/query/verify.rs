@@ -77,6 +77,13 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
             "the processor keeps registers at exceptions, which the SQL does not know".into(),
         ));
     }
+    let signals = "SELECT count(*) > 0 FROM signal_event WHERE kind = 'ended'";
+    if connection.query_row(signals, [], |r| r.get(0))? {
+        return Ok(Some(
+            "the kernel keeps registers for handlers of signals, which the SQL does not know"
+                .into(),
+        ));
+    }
     if has_events(connection)? {
         let chained = "SELECT count(*) FROM diagnostic WHERE code = 'xray-chained'";
         if connection.query_row(chained, [], |r| r.get::<_, i64>(0))? > 0 {

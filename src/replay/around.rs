@@ -10,6 +10,7 @@ use super::nest::Nests;
 use super::places::Places;
 use super::writers::Shown;
 use crate::id::{CallId, FunctionId, InstructionId};
+use crate::load::history::Caller;
 use crate::load::packed::Wanted;
 use crate::load::parts::Parts;
 use duckdb::Connection;
@@ -28,7 +29,7 @@ pub struct Around<'a> {
     /// Calls that go on from one chunk into another, each with its last step.
     ends: FxHashMap<CallId, u64>,
     /// Callers of those.
-    callers: FxHashMap<CallId, CallId>,
+    callers: FxHashMap<CallId, Caller>,
 }
 
 impl<'a> Around<'a> {
@@ -44,7 +45,7 @@ impl<'a> Around<'a> {
         let calls = || parts.ended().iter().flat_map(|ended| &ended.calls).map(|(call, _)| call);
         let ends = calls().map(|call| (call.call, call.end.seq.map_or(0, |seq| seq.get())));
         let ends = ends.collect();
-        let callers = calls().filter_map(|call| Some((call.call, call.parent?))).collect();
+        let callers = calls().filter_map(|call| Some((call.call, Caller::of(call)?))).collect();
         Ok(Some(Around {
             connection,
             parts,
@@ -133,8 +134,7 @@ impl<'a> Around<'a> {
         let mut gatherer = Gatherer::new(&self.code, self.connection, nests, places)?;
         let mut shown = Shown::default();
         self.parts.histories(self.connection, Some(&self.open), &self.chunks, |_, history| {
-            let own = history.callers.iter().filter_map(|(call, caller)| Some((*call, (*caller)?)));
-            gatherer.begin_chunk(own);
+            gatherer.begin_chunk(history.callers.iter().copied());
             shown.history(&self.code, &history, &mut gatherer)
         })?;
         Ok(gatherer.found())

@@ -30,6 +30,11 @@ pub struct Bytes {
 }
 
 impl Bytes {
+    pub fn contains(self, cell: Cell) -> bool {
+        let Cell { space, address } = self.first;
+        cell.space == space && cell.address.wrapping_sub(address) < self.size.into()
+    }
+
     /// In order; they may go round the end of memory.
     pub fn cells(self) -> impl Iterator<Item = Cell> {
         let Cell { space, address } = self.first;

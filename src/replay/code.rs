@@ -3,6 +3,8 @@
 
 use super::chunks::Chunks;
 use super::error::{ReplayError, dense, size, slot};
+use super::handed_source::HandedSource;
+use crate::analysis::Handed;
 use crate::id::{BlockId, FunctionId, InstructionId, ProcessId, ThreadId};
 use crate::load::Detail;
 use crate::load::alone::Chunk;
@@ -145,6 +147,7 @@ pub struct Code {
     /// Rows of calls are made of the chunks that are gone through; None: there are those of all that is
     /// asked for.
     parts: Option<Parts>,
+    handed: HandedSource,
 }
 
 impl Code {
@@ -211,6 +214,23 @@ impl Code {
         Ok(())
     }
 
+    /// Whether the run has exceptions or signals, see [`Code::handed`].
+    pub(super) fn is_handed(&self) -> bool {
+        self.handed.is_any()
+    }
+
+    /// What becomes of registers beside the steps, as far as the steps from `first` to `last` find it.
+    pub(super) fn handed(
+        &self,
+        connection: &Connection,
+        range: (i64, i64),
+    ) -> Result<Vec<Handed>, ReplayError> {
+        match self.packed {
+            true => self.handed.between(connection, self.parts.as_ref(), range),
+            false => Ok(Vec::new()),
+        }
+    }
+
     fn read(connection: &Connection, parts: Option<Parts>) -> Result<Code, ReplayError> {
         // Runs come in the order in which they were stored, which is that of the run.
         connection.execute_batch("SET preserve_insertion_order = true")?;
@@ -235,6 +255,7 @@ impl Code {
             fetch: Fetch::Addresses,
             chunks: Chunks::default(),
             parts,
+            handed: HandedSource::default(),
         };
         code.read_registers(connection)?;
         code.read_threads(connection)?;

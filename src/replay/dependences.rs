@@ -11,6 +11,7 @@ use super::places::{ByPage, Places, When};
 use super::resolve::Step;
 use super::writers::{Communication, Observer, observe};
 use crate::id::{BlockId, CallId, InstructionId, ProcessId};
+use crate::load::history::Caller;
 use crate::text::words;
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
@@ -230,7 +231,7 @@ impl<'a> Gatherer<'a> {
     }
 
     /// See [`Nests::begin_chunk`].
-    pub fn begin_chunk(&mut self, callers: impl Iterator<Item = (CallId, CallId)>) {
+    pub fn begin_chunk(&mut self, callers: impl Iterator<Item = (CallId, Caller)>) {
         self.nests.begin_chunk(callers);
     }
 

@@ -31,7 +31,7 @@ pub fn is_choice(text: &str) -> bool {
 }
 
 /// The operands of an instruction in AT&T's order: what it writes is the last.
-fn operands(text: &str) -> Vec<&str> {
+pub fn operands(text: &str) -> Vec<&str> {
     let name = mnemonic(text);
     let Some(at) = text.find(name) else { return Vec::new() };
     let (mut found, mut begin, mut depth) = (Vec::new(), 0, 0);

@@ -21,6 +21,8 @@ pub mod crossing;
 pub mod dependences;
 mod error;
 mod extreme;
+mod handed;
+mod handed_source;
 mod mapped;
 pub mod memory;
 mod nest;

@@ -6,6 +6,7 @@ use super::control::ControlFlow;
 use super::error::ReplayError;
 use super::resolve::Step;
 use crate::id::{BlockId, CallId, FunctionId, InstructionId, ThreadId};
+use crate::load::history::Caller;
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
@@ -86,22 +87,38 @@ impl Sets {
     }
 }
 
+/// A call instance that is alive.
+#[derive(Clone, Copy)]
+struct Live {
+    call: Option<CallId>,
+    /// How many of `loops` are of its callers.
+    base: usize,
+    /// How many are of what its handler, or that of a caller, has interrupted: it is in none of them.
+    interrupted: usize,
+}
+
 /// Loops that a thread is in.
 #[derive(Default)]
 struct Nest {
-    /// Call instance, and how many of `loops` are of its callers.
-    frames: Vec<(Option<CallId>, usize)>,
+    frames: Vec<Live>,
     /// Callers' before callees': each was entered after the iteration of the one before began.
     loops: Vec<LiveLoop>,
+}
+
+impl Nest {
+    /// How many of the loops are of what was interrupted.
+    fn interrupted(&self) -> usize {
+        self.frames.last().map_or(0, |frame| frame.interrupted)
+    }
 }
 
 /// The loops of all threads; those of the thread of the current step are asked for.
 pub struct Nests<'a> {
     flow: &'a ControlFlow,
     /// By number of the call instance.
-    callers: ByteMap<Option<CallId>, 1024>,
+    callers: ByteMap<Option<Caller>, 1024>,
     /// Of calls that go on from one chunk into another.
-    going_on: FxHashMap<CallId, CallId>,
+    going_on: FxHashMap<CallId, Caller>,
     /// By number of the loop: whether anybody asks for it.
     matters: Vec<bool>,
     /// How many of those threads are in.
@@ -112,6 +129,8 @@ pub struct Nests<'a> {
     enters: Vec<bool>,
     /// By thread.
     nests: Vec<Nest>,
+    /// By outermost instance: those of tasks and stacks that wait.
+    waiting: FxHashMap<CallId, Nest>,
     sets: Sets,
     thread: ThreadId,
 }
@@ -144,6 +163,7 @@ impl<'a> Nests<'a> {
             leader,
             enters,
             nests: Vec::new(),
+            waiting: FxHashMap::default(),
             sets: Sets::default(),
             thread: ThreadId::FIRST,
         }
@@ -159,18 +179,19 @@ impl<'a> Nests<'a> {
         let mut rows = statement.query([])?;
         while let Some(r) = rows.next()? {
             let call: CallId = r.get(0)?;
-            *self.callers.value(call.index() as u64) = Some(r.get(1)?);
+            let caller = Caller { call: r.get(1)?, interrupted: r.get(2)? };
+            *self.callers.value(call.index() as u64) = Some(caller);
         }
         Ok(self)
     }
 
     /// The callers of calls that go on from one chunk into another.
-    pub fn with_callers(self, going_on: FxHashMap<CallId, CallId>) -> Nests<'a> {
+    pub fn with_callers(self, going_on: FxHashMap<CallId, Caller>) -> Nests<'a> {
         Nests { going_on, ..self }
     }
 
     /// A chunk begins, with the callers of the calls that begin and end in it.
-    pub fn begin_chunk(&mut self, callers: impl Iterator<Item = (CallId, CallId)>) {
+    pub fn begin_chunk(&mut self, callers: impl Iterator<Item = (CallId, Caller)>) {
         self.callers = ByteMap::default();
         callers.for_each(|(of, by)| *self.callers.value(of.index() as u64) = Some(by));
     }
@@ -205,34 +226,57 @@ impl<'a> Nests<'a> {
 
     /// The loops that the thread is in and that had been entered at a step, outer ones first.
     pub fn since(&self, seq: i64) -> &[LiveLoop] {
-        let loops = self.nests.get(self.thread.index()).map_or(&[][..], |nest| &nest.loops);
+        let Some(nest) = self.nests.get(self.thread.index()) else { return &[] };
+        let loops = &nest.loops[nest.interrupted()..];
         &loops[..loops.partition_point(|l| l.entered <= seq)]
     }
 
     /// Back to a caller, or from one into a new instance.
     fn follow(&mut self, call: Option<CallId>) {
         let nest = &mut self.nests[self.thread.index()];
-        if nest.frames.last().is_some_and(|f| f.0 == call) {
+        if nest.frames.last().is_some_and(|f| f.call == call) {
             return;
         }
         let own = |call: CallId| self.callers.get(call.index() as u64);
-        let parent = call.and_then(|c| own(c).or_else(|| self.going_on.get(&c).copied()));
-        let known = nest.frames.iter().rposition(|f| f.0 == call || f.0 == parent);
+        let caller_of = |call: CallId| own(call).or_else(|| self.going_on.get(&call).copied());
+        let caller = call.and_then(caller_of);
+        let parent = caller.map(|caller| caller.call);
+        let find = |nest: &Nest| {
+            nest.frames.iter().rposition(|f| f.call == call || f.call == parent && parent.is_some())
+        };
+        let mut known = find(nest);
+        // Another task goes on, or another stack, or one begins.
+        if known.is_none()
+            && let Some(call) = call
+        {
+            let chain = std::iter::successors(Some(call), |call| Some(caller_of(*call)?.call));
+            let next = chain.last().and_then(|outermost| self.waiting.remove(&outermost));
+            let before = std::mem::replace(nest, next.unwrap_or_default());
+            if let Some(Live { call: Some(outermost), .. }) = before.frames.first().copied()
+                && !before.loops.is_empty()
+            {
+                self.waiting.insert(outermost, before);
+            }
+            known = find(nest);
+        }
         let keep = known.map_or(0, |k| k + 1);
         if let Some(first_gone) = nest.frames.get(keep) {
-            let gone = nest.loops.drain(first_gone.1..);
+            let gone = nest.loops.drain(first_gone.base..);
             self.live -= gone.filter(|l| self.matters[l.number]).count();
         }
         nest.frames.truncate(keep);
-        if nest.frames.last().is_none_or(|f| f.0 != call) {
-            nest.frames.push((call, nest.loops.len()));
+        if nest.frames.last().is_none_or(|f| f.call != call) {
+            let base = nest.loops.len();
+            let interrupts = caller.is_some_and(|caller| caller.interrupted);
+            let interrupted = if interrupts { base } else { nest.interrupted() };
+            nest.frames.push(Live { call, base, interrupted });
         }
     }
 
     /// Before the first step of a block: which loops it is in.
     fn enter(&mut self, seq: i64, block: usize) {
         let nest = &mut self.nests[self.thread.index()];
-        let base = nest.frames.last().map_or(0, |f| f.1);
+        let base = nest.frames.last().map_or(0, |f| f.base);
         let holds = |l: &LiveLoop| self.flow.loops[l.number].blocks.contains(&block);
         while nest.loops.len() > base
             && let Some(gone) = nest.loops.pop_if(|l| !holds(l))
@@ -257,7 +301,7 @@ impl<'a> Nests<'a> {
             new.push(number);
             at = self.flow.loops[number].parent;
         }
-        let innermost = nest.loops.last().map(|l| (l.around, l.number));
+        let innermost = nest.loops[nest.interrupted()..].last().map(|l| (l.around, l.number));
         let mut around =
             innermost.map_or(Some(0), |(around, number)| self.sets.with(around, number));
         for number in new.into_iter().rev() {

@@ -6,7 +6,7 @@
 //! is a reduction. What is left orders the iterations.
 
 use super::dependences::LoopDependences;
-use super::extreme::{Circle, is_choice, mnemonic};
+use super::extreme::{Circle, is_choice, mnemonic, operands as operands_of};
 use crate::id::InstructionId;
 use crate::text::words;
 use petgraph::algo::kosaraju_scc;
@@ -102,6 +102,29 @@ fn is_one(text: &str, names: &[&str]) -> bool {
     names.iter().any(|name| mnemonic(text).starts_with(name))
 }
 
+/// Whether an instruction adds a register to itself, or takes it from itself, or the like: what it gives is
+/// no number that was there and something else.
+fn takes_twice(text: &str) -> bool {
+    let operands = text.split_once(char::is_whitespace).map_or("", |(_, operands)| operands);
+    if mnemonic(text).starts_with("lea") {
+        let inside = operands.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+        let mut parts = inside.map_or("", |(inside, _)| inside).split(',').map(str::trim);
+        return parts.next().is_some_and(|base| parts.next() == Some(base));
+    }
+    let computes = |(name, operation): &(&str, &str)| {
+        mnemonic(text).starts_with(name) && matches!(*operation, "add" | "multiply")
+    };
+    if !is_one(text, &COUNTS) && !GATHERS.iter().any(computes) {
+        return false;
+    }
+    match operands_of(text)[..] {
+        [one, other] => one == other,
+        // Where registers are marked, the result is the last of them, else the first.
+        [first, second, third, ..] => second == if text.contains('%') { first } else { third },
+        _ => false,
+    }
+}
+
 /// A recurrence is one of these.
 enum Recurrence {
     Counter,
@@ -125,8 +148,10 @@ impl Graph<'_> {
     ) -> bool {
         let text = (self.text)(instruction);
         let is_lea = mnemonic(&text).starts_with("lea");
-        // An index that is scaled multiplies.
-        let multiplies = is_lea && [",2)", ",4)", ",8)"].iter().any(|scale| text.contains(scale));
+        // An index that is scaled multiplies, and so does an operand that is shifted.
+        let scales: &[&str] =
+            if is_lea { &[",2)", ",4)", ",8)"] } else { &["lsl", "lsr", "asr", "ror", "xtw #"] };
+        let multiplies = scales.iter().any(|scale| text.contains(scale));
         // A slot of the frame that the circle does not write has one value, and so has a constant.
         let slot = ["(%rsp)", "(%rbp)", "(%rip)"].iter().any(|at| text.contains(at));
         let touches_memory = text.contains(['(', '[']) && !is_lea && !slot;
@@ -169,6 +194,9 @@ impl Graph<'_> {
         counters: &BTreeSet<InstructionId>,
     ) -> Recurrence {
         let inside = |w: &InstructionId, r: &InstructionId| part.contains(w) && part.contains(r);
+        if part.iter().any(|i| takes_twice(&(self.text)(*i))) {
+            return Recurrence::Other;
+        }
         let mut from = part.iter().flat_map(|w| self.found.from(*w));
         if from.any(|(r, edge)| part.contains(&r) && edge.memory && edge.moves) {
             return Recurrence::Other;
@@ -303,9 +331,47 @@ pub fn pattern(found: &LoopDependences, text: &dyn Fn(InstructionId) -> String) 
 #[cfg(test)]
 mod tests {
     use super::super::dependences::{LoopDependences, LoopEdge};
-    use super::{Pattern, pattern};
+    use super::{Pattern, pattern, takes_twice};
     use crate::id::InstructionId;
     use std::time::{Duration, Instant};
+
+    /// What is added to itself is doubled, which no iteration can begin with.
+    #[test]
+    fn a_number_and_itself_are_no_count() {
+        for (text, expected) in [
+            ("add    %eax,%eax", true),
+            ("add    %ebx,%eax", false),
+            ("add    $1,%eax", false),
+            ("lea    (%rax,%rax),%eax", true),
+            ("lea    1(%rax,%rax,1),%eax", true),
+            ("lea    1(%rax,%rbx),%eax", false),
+            ("imul   %eax,%eax", true),
+            ("and    %eax,%eax", false),
+            ("vaddsd %xmm0,%xmm0,%xmm1", true),
+            ("vaddsd %xmm2,%xmm0,%xmm0", false),
+            ("add r0,r0,r0", true),
+            ("adds r0,r0,#0x1", false),
+            ("add a0,a0,a1", false),
+            ("mul a0,a1,a1", true),
+        ] {
+            assert_eq!(takes_twice(text), expected, "{text}");
+        }
+        let (first, second) = (InstructionId::at(0), InstructionId::at(1));
+        let carried = LoopEdge { least: 1, most: 1, ..LoopEdge::default() };
+        for (name, expected) in [
+            ("add.w r0,r0,r0, lsl #0x1", Pattern::Serial),
+            ("add.w r0,r0,r1, lsl #0x1", Pattern::Reduction),
+            ("add r0,r0", Pattern::Serial),
+            ("add.w r0,r0,#0x2", Pattern::Independent),
+        ] {
+            let mut found = LoopDependences::default();
+            found.edges.insert((first, second), LoopEdge::default());
+            found.edges.insert((second, first), carried);
+            let text =
+                |id: InstructionId| if id == first { name } else { "adds r0,#0x1" }.to_owned();
+            assert_eq!(pattern(&found, &text).pattern, expected, "{name}");
+        }
+    }
 
     /// An interpreter's loop: a circle of thousands of moves, each with a choice beside it.
     #[test]

@@ -6,6 +6,7 @@
 use super::cell::{Bytes, Cell, Space};
 use super::code::{BlockAccess, Code, Place};
 use super::error::ReplayError;
+use super::handed::{Handed, Handing};
 use super::outside::{Outside, Outsides};
 use super::saves::{Save, Saves, StoreId};
 use super::window::{Backwards, Piece, Way};
@@ -47,6 +48,8 @@ pub struct Step<'a> {
     pub saves: &'a [(StoreId, Bytes)],
     /// What happens to memory behind it.
     pub outside: &'a [Outside],
+    /// What becomes of registers behind that.
+    pub handed: &'a [Handed],
 }
 
 /// What is data beside what always is.
@@ -62,6 +65,7 @@ struct Resolver<'a> {
     flags: Flags,
     saves: Saves<'a>,
     outsides: Outsides<'a>,
+    handing: Handing<'a>,
     effects: Vec<Effect>,
     saved: Vec<(StoreId, Bytes)>,
 }
@@ -79,7 +83,10 @@ impl Resolver<'_> {
         if piece.block.moves_register(step) {
             saves = self.saves.of_step(seq);
             restores = piece.call;
-            for save in saves.iter().filter(|s| s.last_restore.is_some()) {
+            // Where handlers save for one another, what they have saved may matter without that.
+            let others = self.handing.is_any();
+            let matters = |s: &&Save| s.last_restore.is_some() || others && !s.exposed;
+            for save in saves.iter().filter(matters) {
                 let first = Cell { space: register, address: save.register.into() };
                 self.saved.push((save.store, Bytes { first, size: save.bytes }));
             }
@@ -102,7 +109,10 @@ impl Resolver<'_> {
                     Some(save) => {
                         What::Restore { save: save.store, is_last: save.last_restore == Some(seq) }
                     }
-                    None => What::Write,
+                    None => match self.handing.restored(seq, access) {
+                        Some(save) if space.is_register() => What::Restore { save, is_last: true },
+                        _ => What::Write,
+                    },
                 }
             } else {
                 if saves.iter().any(|save| !save.exposed && save.is_of(access)) {
@@ -113,6 +123,9 @@ impl Resolver<'_> {
                     .and_then(|call| self.saves.restored(call, seq, access, address));
                 if let Some(save) = found {
                     restored.push(save);
+                    continue;
+                }
+                if !space.is_register() && self.handing.restored(seq, access).is_some() {
                     continue;
                 }
                 What::Read
@@ -128,12 +141,14 @@ impl Resolver<'_> {
             effects: &self.effects,
             saves: &self.saved,
             outside: self.outsides.behind(piece, step),
+            handed: self.handing.behind(piece, step),
         }
     }
 
     fn cover(&mut self, piece: &Piece) -> Result<(), ReplayError> {
         self.saves.cover(piece)?;
-        self.outsides.cover(piece)
+        self.outsides.cover(piece)?;
+        self.handing.cover(piece)
     }
 
     /// Control accesses are no data, but what a call stores is.
@@ -202,6 +217,7 @@ impl Code {
             flags,
             saves: Saves::new(self, connection, way),
             outsides: Outsides::new(self, connection, way),
+            handing: Handing::new(self, connection, way),
             effects: Vec::new(),
             saved: Vec::new(),
         }

@@ -5,6 +5,7 @@ use super::bytes::ByteMap;
 use super::cell::{Bytes, Cell, Space};
 use super::code::{Code, Fetch};
 use super::error::ReplayError;
+use super::handed::Handed;
 use super::outside::{Change, Outside};
 use super::resolve::{Step, What};
 use super::saves::StoreId;
@@ -71,6 +72,8 @@ struct Shadow {
     registers: Vec<Writers>,
     /// By save: the writers that its register had before.
     kept: FxHashMap<StoreId, Vec<Option<Write>>>,
+    /// By number of an exception or signal: those of registers that are kept.
+    at_exceptions: FxHashMap<u64, Vec<(Cell, Option<Write>)>>,
     /// Of the access that is being looked at.
     writers: Vec<Option<Write>>,
 }
@@ -146,7 +149,50 @@ impl Shadow {
             }
         }
         step.outside.iter().for_each(|outside| self.outside(outside));
+        step.handed.iter().for_each(|handed| self.handed(handed));
         observer.end(step)
+    }
+
+    fn handed(&mut self, handed: &Handed) {
+        match handed {
+            Handed::Kept { number, registers } => {
+                let mut kept = Vec::new();
+                for &bytes in registers {
+                    self.look(bytes);
+                    kept.extend(bytes.cells().zip(self.writers.iter().copied()));
+                }
+                self.at_exceptions.insert(*number, kept);
+            }
+            Handed::Back { number, registers } => {
+                let kept = self.at_exceptions.get(number).into_iter().flatten();
+                let held: Vec<_> =
+                    kept.filter(|(cell, _)| registers.contains(*cell)).copied().collect();
+                for (Cell { space, address }, writer) in held {
+                    self.space(space).visit(address, 1, |w| *w = writer);
+                }
+            }
+            Handed::Done { number } => {
+                self.at_exceptions.remove(number);
+            }
+            &Handed::Loaded { registers, from } => {
+                self.look(Bytes { first: from, ..registers });
+                let mut writers = std::mem::take(&mut self.writers).into_iter();
+                let Cell { space, address } = registers.first;
+                let of = self.space(space);
+                of.visit(address, registers.size.into(), |w| *w = writers.next().flatten());
+            }
+            Handed::Left { save, memory, .. } => {
+                let writers = self.kept.get(save).cloned().unwrap_or_default().into_iter();
+                let Cell { space, address } = memory.first;
+                for (at, writer) in (0..).zip(writers).filter(|(_, writer)| writer.is_some()) {
+                    self.space(space).visit(address.wrapping_add(at), 1, |w| *w = writer);
+                }
+            }
+            Handed::Given { registers } => {
+                let Cell { space, address } = registers.first;
+                self.space(space).visit(address, registers.size.into(), |w| *w = None);
+            }
+        }
     }
 
     /// No step writes what comes from outside; what is moved keeps its writers.
@@ -234,6 +280,7 @@ impl Shown {
                         effects: &[],
                         saves: &[],
                         outside: &[],
+                        handed: &[],
                     };
                     // A chunk has less steps than that.
                     let number = (step.seq - first) as u32;

@@ -497,7 +497,10 @@ fn put_thread(out: &mut Vec<u8>, thread: &ThreadState) {
     put_option(out, thread.running.base, put);
     put_option(out, thread.running.away, put);
     put_levels(out, &thread.levels);
-    put_list(out, &thread.signals, |out, kept| put_list(out, kept, put_kept));
+    put_list(out, &thread.signals, |out, (number, kept)| {
+        put(out, *number);
+        put_list(out, kept, put_kept);
+    });
 }
 
 fn thread(from: &mut Section) -> Result<ThreadState, ChunkError> {
@@ -511,7 +514,8 @@ fn thread(from: &mut Section) -> Result<ThreadState, ChunkError> {
     let (moved, above) = (from.option(pair)?, from.list(pair)?);
     let (base, away) = (from.option(Section::number)?, from.option(Section::number)?);
     let running = Running { moved, above, base, away, switches: 0 };
-    let (levels, signals) = (levels(from)?, from.list(|from| from.list(kept))?);
+    let (levels, signals) =
+        (levels(from)?, from.list(|from| Ok((from.number()?, from.list(kept)?)))?);
     Ok(ThreadState {
         frames,
         interval,
@@ -979,7 +983,7 @@ mod tests {
             registers: vec![(RegSpan { offset: 0, size: 8 }, cell(2))],
             pending: vec![(RegSpan { offset: 0, size: 8 }, 8)],
             levels,
-            signals: vec![kept.clone(), Vec::new()],
+            signals: vec![(12, kept.clone()), (13, Vec::new())],
             ..ThreadState::default()
         };
         let versions = vec![(0x1000, 8, cell(1)), (0x2000, 4, cell(5))];

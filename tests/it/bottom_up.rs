@@ -43,16 +43,10 @@ fn compare(name: &str, db: &Path) {
             &graph::load(&connection, &Selection { strategy: Strategy::BottomUp, ..all }).unwrap(),
         );
         assert!(top_down.len() >= 3, "{name}: {top_down:?}");
-        // That strategy does not know which registers a processor keeps at exceptions.
-        let keeps = "SELECT count(*) > 0 FROM signal_event WHERE kind = 'entry' AND number IS NOT NULL AND EXISTS (FROM meta WHERE key = 'isa' AND value = 'arm')";
-        let keeps = rows(db, keeps) == ["true"];
-        // Nor what the kernel reads. As it has fewer pseudo-functions, others of them are `(others)`.
+        // That strategy does not know what the kernel reads. As it has fewer pseudo-functions, others of them are `(others)`.
         let known = |sums: BTreeMap<String, (i64, Option<i64>)>| {
             let mut known: BTreeMap<String, (i64, Option<i64>)> = BTreeMap::new();
             for (key, (bytes, transfers)) in sums {
-                if keeps && key.ends_with(" register") {
-                    continue;
-                }
                 let key = match key.split_once(" -> ") {
                     Some((_, to)) if to.starts_with(['<', '(']) => continue,
                     Some((from, to)) if from.starts_with('<') => format!("(others) -> {to}"),

@@ -61,6 +61,35 @@ fn what_a_signal_writes_is_the_kernels() {
     });
 }
 
+/// A handler changes registers, and what it interrupts has its own again: no value of it is the handler's, and no
+/// slice goes there.
+#[test]
+fn a_signal_leaves_registers_as_they_were() {
+    on_each("clobbers", |target, output, db| {
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n", "{target}");
+        nothing_comes_from_the_handler(target, db);
+    });
+}
+
+/// Of `tests/programs/clobbers.c`, whose handler was called five times or more.
+pub fn nothing_comes_from_the_handler(target: &str, db: &Path) {
+    let number = |what: &str| -> i64 {
+        let text = ok(&["sql", utf8(db), &format!("SELECT {what}"), "--format", "csv"]);
+        text.lines().nth(1).expect("a row").parse().expect("a number")
+    };
+    let calls = "calls FROM function_profile JOIN function_symbol USING (function_id)";
+    assert!(number(&format!("{calls} WHERE name = 'count'")) >= 5, "{target}");
+    let flows = "count(*) FROM function_dataflow WHERE writer IN ('count', 'tick')
+                 AND reader IN ('chain', 'scaled')";
+    assert_eq!(number(flows), 0, "{target}");
+    let backward = ["slice", utf8(db), "--at", "result", "--group", "--limit", "0"];
+    let slice = ok(&[&backward[..], &["--format", "csv"]].concat());
+    assert!(slice.contains(",chain,") && slice.contains(",main,"), "{target}: {slice}");
+    assert!(!slice.contains(",count,") && !slice.contains(",tick,"), "{target}: {slice}");
+    let loops = ok(&["loops", utf8(db), "--functions", "chain", "--dependences"]);
+    assert!(loops.contains("read after write") && !loops.contains("ticks"), "{target}: {loops}");
+}
+
 /// What is written at one address, or to the file, is read at another one.
 #[test]
 fn shared_memory_has_its_writers() {

@@ -10,8 +10,9 @@ mod cores;
 mod generate;
 
 use crate::common::{
-    Scratch, addfg, build_in, command, have, repository, rows, said, seeds, skipped, utf8,
+    Scratch, addfg, build_in, command, have, open, repository, rows, said, seeds, skipped, utf8,
 };
+use crate::views::{kept, replayed};
 use cores::{CORES, Core, Family};
 use generate::{Context, Firmware, generate};
 use std::collections::{BTreeMap, BTreeSet};
@@ -507,7 +508,9 @@ fn run(
     }
     let mut shown = Vec::new();
     let mut show = |command: &Command| shown.push(format!("{command:?}").replace('"', ""));
-    let detail = ["--detail", "instance", "-o", utf8(&db), "--elf", utf8(elf)];
+    // With all rows, where they are compared.
+    let detail = if way == Way::Plugin { "full" } else { "instance" };
+    let detail = ["--detail", detail, "-o", utf8(&db), "--elf", utf8(elf)];
     let output = if way.is_plugin() {
         let emulator = format!("{} {} -kernel", core.emulator, machine.join(" "));
         let mut record = Command::new("timeout");
@@ -576,12 +579,26 @@ fn run(
     // Of a task that never goes on such a log does not tell whether its last instruction ran.
     let honest = |line: &String| !(way.is_log() && line.starts_with("said: interrupted-steps"));
     lines.extend(differences(firmware, &counts, &db).into_iter().filter(honest));
+    if way == Way::Plugin {
+        lines.extend(gone_through_again(&db));
+    }
     let steps = &rows(&db, "SELECT sum(steps_self) FROM function_call")[0];
     let sums = "SELECT caller || ' ' || callee || ' ' || kind, calls FROM call_graph WHERE kind <> 'signal' ORDER BY ALL";
     let mut same = vec![steps.clone(), counts.traps.iter().sum::<u64>().to_string()];
     same.extend(rows(&db, sums));
     same.push(format!("{counts:?}"));
     Some((lines, same, shown))
+}
+
+/// What slices and loops go along has the writers that the first pass found, whatever exceptions and tasks did to
+/// registers.
+fn gone_through_again(db: &Path) -> Option<String> {
+    let connection = open(db);
+    let (again, first) = (replayed(&connection), kept(&connection));
+    let differ = again.iter().zip(&first).find(|(a, b)| a != b);
+    let (found, expected) = (again.len(), first.len());
+    (found != expected || differ.is_some())
+        .then(|| format!("again: {found} communications of {expected}, {differ:?}"))
 }
 
 fn is_new(core: &Core) -> bool {

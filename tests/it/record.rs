@@ -178,9 +178,7 @@ fn a_process_is_recorded_with_all_that_it_has() {
 fn what_is_recorded_is_verified() {
     let scratch = Scratch::new("record-verified");
     let text = scratch.write("text", "some words\n".repeat(400));
-    for (name, flags) in
-        [("process", &[][..]), ("remap", &[]), ("threads", &["-pthread"]), ("signal", &[])]
-    {
+    for (name, flags) in [("process", &[][..]), ("remap", &[]), ("threads", &["-pthread"])] {
         let Some(program) = program_with(&scratch, name, flags) else { return };
         let db = scratch.path(&format!("{name}.duckdb"));
         let output = record(&["-o", utf8(&db)], &[utf8(&program), utf8(&text)]);

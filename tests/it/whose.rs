@@ -1,7 +1,9 @@
 //! An address is one thing in one process at one time, and another one in another process or later.
 
-use crate::common::{Scratch, have, ok, printed, repository, rows, said, skipped, utf8};
+use crate::common::{Scratch, have, ok, open, printed, repository, rows, said, skipped, utf8};
+use crate::emulated::nothing_comes_from_the_handler;
 use crate::record::record;
+use crate::views::{kept, replayed};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -223,4 +225,21 @@ fn memory_that_a_fork_wipes_has_no_writer() {
         }
         assert_eq!(rows(&db, sums), counted, "{more:?}");
     }
+}
+
+/// By the steps, by all of them gone through again, and by the sums.
+#[test]
+fn a_signal_leaves_registers_as_they_were() {
+    let scratch = Scratch::new("whose-registers");
+    let Some(program) = compiled(&scratch, &program("clobbers"), "clobbers", &[]) else { return };
+    let (db, sums) = (scratch.path("run.duckdb"), scratch.path("sums.duckdb"));
+    let options = ["-o", utf8(&db), "--sums", utf8(&sums), "--check-sums", "--detail", "full"];
+    let output = record(&options, &[utf8(&program)]);
+    assert!(output.status.success(), "{}", said(&output));
+    nothing_comes_from_the_handler("valgrind", &db);
+    let connection = open(&db);
+    let (again, first) = (replayed(&connection), kept(&connection));
+    let differ = again.iter().zip(&first).find(|(a, b)| a != b);
+    assert!(again.len() == first.len() && differ.is_none(), "{differ:?}");
+    assert!(ok(&["verify", utf8(&db)]).starts_with("not applicable"));
 }

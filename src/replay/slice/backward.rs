@@ -4,11 +4,13 @@ use super::found::{
     Bounds, Criterion, Execution, Gathered, MOST_BYTES, Part, Slice, SliceStep, Source, Why,
 };
 use super::storage::{Known, Storage};
+use crate::analysis::origin::Sources;
 use crate::id::{CallId, InstructionId, ThreadId};
 use crate::replay::cell::{Bytes, Cell, Space};
 use crate::replay::code::Code;
 use crate::replay::control::ControlFlow;
 use crate::replay::error::ReplayError;
+use crate::replay::handed::Handed;
 use crate::replay::outside::{Change, Outside};
 use crate::replay::places::Places;
 use crate::replay::resolve::{BackSteps, Flags, Step, What};
@@ -189,6 +191,8 @@ struct Backward<'a> {
     lists: Lists,
     /// By save: wants of the register that it saved; they go on before it.
     asleep: FxHashMap<StoreId, Vec<(Cell, Want)>>,
+    /// By number of an exception or signal: wants of registers that were kept then.
+    at_exceptions: FxHashMap<u64, Vec<(Cell, Want)>>,
     decisions: Option<Decisions<'a>>,
     /// The criterion's step.
     criterion: Option<i64>,
@@ -226,6 +230,7 @@ impl BackSteps for Backward<'_> {
             || self.criterion.is_some_and(|criterion| criterion <= to)
             || self.wanted.len() + self.asleep.len() > MANY
             || self.wanted.in_registers() > 0
+            || !self.at_exceptions.is_empty()
         {
             return Ok(to);
         }
@@ -239,6 +244,7 @@ impl BackSteps for Backward<'_> {
     }
 
     fn step(&mut self, step: &Step) -> bool {
+        step.handed.iter().rev().for_each(|handed| self.handed(step.seq + 1, handed));
         self.outside(step);
         let part = self.still.as_mut().map(|still| still.part(step));
         if part == Some(Part::Over) {
@@ -317,6 +323,68 @@ impl Backward<'_> {
         }
     }
 
+    /// What became of wanted registers before a step.
+    fn handed(&mut self, seq: i64, handed: &Handed) {
+        match handed {
+            Handed::Kept { number, .. } => {
+                for (first, woken) in self.at_exceptions.remove(number).into_iter().flatten() {
+                    let lists = &mut self.lists;
+                    self.wanted.visit(Bytes { first, size: 1 }, |_, want| lists.join(want, woken));
+                }
+            }
+            Handed::Back { number, registers } => {
+                let taken = self.taken_bytes(*registers);
+                if !taken.is_empty() {
+                    self.at_exceptions.entry(*number).or_default().extend(taken);
+                }
+            }
+            Handed::Done { .. } => {}
+            &Handed::Loaded { registers, from } => {
+                for (cell, woken) in self.taken_bytes(registers) {
+                    let at = cell.address.wrapping_sub(registers.first.address);
+                    let first = Cell { address: from.address.wrapping_add(at), ..from };
+                    let lists = &mut self.lists;
+                    self.wanted.visit(Bytes { first, size: 1 }, |_, want| lists.join(want, woken));
+                }
+            }
+            Handed::Left { save, registers, memory } => {
+                let taken = self.taken_bytes(*memory).into_iter().map(|(cell, want)| {
+                    let at = cell.address.wrapping_sub(memory.first.address);
+                    (Cell { address: registers.first.address + at, ..registers.first }, want)
+                });
+                let taken: Vec<_> = taken.collect();
+                if !taken.is_empty() {
+                    self.asleep.entry(*save).or_default().extend(taken);
+                }
+            }
+            Handed::Given { registers } => {
+                let source = || Source::Kernel(Sources::FRAME.into());
+                for (cell, want) in self.taken_bytes(*registers) {
+                    let slice = &mut self.slice;
+                    if want == Want::Criterion {
+                        slice.criterion_source(source(), cell, seq);
+                    }
+                    self.lists.each(want, |reader| {
+                        slice.outside(source(), reader.instruction, cell, seq)
+                    });
+                }
+            }
+        }
+    }
+
+    /// Takes the wants of bytes.
+    fn taken_bytes(&mut self, bytes: Bytes) -> Vec<(Cell, Want)> {
+        let (mut taken, space) = (Vec::new(), bytes.first.space);
+        self.wanted.known_parts(bytes, |first, part, count| {
+            for (at, want) in part.iter_mut().enumerate().filter(|(_, want)| want.is_known()) {
+                let cell = Cell { space, address: first + at as u64 };
+                taken.push((cell, std::mem::take(want)));
+                *count -= 1;
+            }
+        });
+        taken
+    }
+
     /// Takes the wants of as many bytes of memory as something happens to, from an address on.
     fn taken(&mut self, outside: &Outside, first: u64) -> Vec<(Cell, Want)> {
         let mut taken = Vec::new();
@@ -348,6 +416,7 @@ impl Backward<'_> {
         self.still.is_some()
             || self.wanted.len() > 0
             || !self.asleep.is_empty()
+            || !self.at_exceptions.is_empty()
             || self.decisions.as_ref().is_some_and(|d| !d.is_empty())
     }
 
@@ -448,6 +517,7 @@ pub fn backward(
         wanted: Storage::default(),
         lists: Lists::default(),
         asleep: FxHashMap::default(),
+        at_exceptions: FxHashMap::default(),
         decisions: control.map(|flow| Decisions::new(flow, connection)).transpose()?,
         criterion: None,
         start: code.last,

@@ -8,6 +8,7 @@ use crate::id::InstructionId;
 use crate::replay::cell::{Bytes, Cell, Space};
 use crate::replay::code::Code;
 use crate::replay::error::ReplayError;
+use crate::replay::handed::Handed;
 use crate::replay::outside::{Change, Outside};
 use crate::replay::resolve::{Step, What};
 use crate::replay::saves::StoreId;
@@ -73,6 +74,8 @@ struct Forward<'a> {
     affected: Storage<Dependence>,
     /// By save: bytes of its register that did before it.
     kept: FxHashMap<StoreId, Vec<(Cell, Dependence)>>,
+    /// By number of an exception or signal: bytes of registers that did then.
+    at_exceptions: FxHashMap<u64, Vec<(Cell, Dependence)>>,
     target: Option<Target>,
     /// The criterion's step.
     criterion: Option<i64>,
@@ -118,7 +121,11 @@ impl Forward<'_> {
         let depth = if self.target.is_some() { reason.data } else { reason.joins.map(|r| r.0) };
         self.writes(step, depth);
         self.outside(step);
-        let goes_on = self.still.is_some() || self.affected.len() > 0 || !self.kept.is_empty();
+        step.handed.iter().for_each(|handed| self.handed(handed));
+        let goes_on = self.still.is_some()
+            || self.affected.len() > 0
+            || !self.kept.is_empty()
+            || !self.at_exceptions.is_empty();
         goes_on && !self.slice.leaves(self.bounds, step.seq, self.start)
     }
 
@@ -229,6 +236,60 @@ impl Forward<'_> {
         }
     }
 
+    /// What becomes of registers beside the steps.
+    fn handed(&mut self, handed: &Handed) {
+        let affected = &mut self.affected;
+        match handed {
+            Handed::Kept { number, registers } => {
+                let mut held = Vec::new();
+                for bytes in registers {
+                    let space = bytes.first.space;
+                    affected.look(*bytes, |address, dependence| {
+                        if dependence.is_known() {
+                            held.push((Cell { space, address }, *dependence));
+                        }
+                    });
+                }
+                if !held.is_empty() {
+                    self.at_exceptions.insert(*number, held);
+                }
+            }
+            Handed::Back { number, registers } => {
+                affected.look(*registers, |_, dependence| *dependence = Dependence::None);
+                let held = self.at_exceptions.get(number).into_iter().flatten();
+                for &(first, held) in held.filter(|(cell, _)| registers.contains(*cell)) {
+                    affected.visit(Bytes { first, size: 1 }, |_, now| *now = held);
+                }
+            }
+            Handed::Done { number } => {
+                self.at_exceptions.remove(number);
+            }
+            &Handed::Loaded { registers, from } => {
+                affected.look(registers, |_, dependence| *dependence = Dependence::None);
+                let mut held = Vec::new();
+                affected.look(Bytes { first: from, ..registers }, |address, dependence| {
+                    held.push((address.wrapping_sub(from.address), *dependence));
+                });
+                for (at, dependence) in held.into_iter().filter(|(_, of)| of.is_known()) {
+                    let Cell { space, address } = registers.first;
+                    let first = Cell { space, address: address + at };
+                    affected.visit(Bytes { first, size: 1 }, |_, now| *now = dependence);
+                }
+            }
+            Handed::Left { save, registers, memory } => {
+                for &(cell, held) in self.kept.get(save).into_iter().flatten() {
+                    let at = cell.address.wrapping_sub(registers.first.address);
+                    let Cell { space, address } = memory.first;
+                    let first = Cell { space, address: address.wrapping_add(at) };
+                    affected.visit(Bytes { first, size: 1 }, |_, now| *now = held);
+                }
+            }
+            Handed::Given { registers } => {
+                affected.look(*registers, |_, dependence| *dependence = Dependence::None);
+            }
+        }
+    }
+
     /// Bytes of memory are at another address.
     fn moved(&mut self, outside: &Outside, to: u64) {
         let &Outside { address: first, last, process, .. } = outside;
@@ -279,6 +340,7 @@ pub fn forward(
         bounds,
         affected: Storage::default(),
         kept: FxHashMap::default(),
+        at_exceptions: FxHashMap::default(),
         target: None,
         criterion: None,
         start: code.first,
