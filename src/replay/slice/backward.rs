@@ -365,7 +365,7 @@ impl Backward<'_> {
                         slice.criterion_source(source(), cell, seq);
                     }
                     self.lists.each(want, |reader| {
-                        slice.outside(source(), reader.instruction, cell, seq)
+                        slice.outside(source(), reader.instruction, cell, seq);
                     });
                 }
             }
