@@ -164,10 +164,14 @@ impl<O: Output> Machine<O> {
         let size = thread.registers.bytes().min(usize::from(u16::MAX)) as u16;
         let kept =
             self.data.keep(&mut thread.registers, &[(0, RegSpan { offset: 0, size })], &told);
-        if thread.signals.len() == MOST_SIGNALS {
-            thread.signals.pop_front();
-        }
+        let gone = match thread.signals.len() {
+            MOST_SIGNALS => thread.signals.pop_front(),
+            _ => None,
+        };
         thread.signals.push_back((number, kept));
+        if let Some((number, _)) = gone {
+            self.data.hand(&told, Handing::Done { number });
+        }
     }
 
     /// Its handler has ended: the kernel gives them back.

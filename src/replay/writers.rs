@@ -72,7 +72,7 @@ struct Shadow {
     registers: Vec<Writers>,
     /// By save: the writers that its register had before.
     kept: FxHashMap<StoreId, Vec<Option<Write>>>,
-    /// By number of an exception or signal: those of registers that are kept.
+    /// By number of an exception or signal: those of registers that are kept, in their order.
     at_exceptions: FxHashMap<u64, Vec<(Cell, Option<Write>)>>,
     /// Of the access that is being looked at.
     writers: Vec<Option<Write>>,
@@ -161,12 +161,14 @@ impl Shadow {
                     self.look(bytes);
                     kept.extend(bytes.cells().zip(self.writers.iter().copied()));
                 }
+                kept.sort_unstable_by_key(|(cell, _)| *cell);
                 self.at_exceptions.insert(*number, kept);
             }
             Handed::Back { number, registers } => {
-                let kept = self.at_exceptions.get(number).into_iter().flatten();
-                let held: Vec<_> =
-                    kept.filter(|(cell, _)| registers.contains(*cell)).copied().collect();
+                let kept = self.at_exceptions.get(number).map_or(&[][..], |kept| kept);
+                let from = kept.partition_point(|(cell, _)| *cell < registers.first);
+                let held = kept[from..].iter().take_while(|(cell, _)| registers.contains(*cell));
+                let held: Vec<_> = held.copied().collect();
                 for (Cell { space, address }, writer) in held {
                     self.space(space).visit(address, 1, |w| *w = writer);
                 }
