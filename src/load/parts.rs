@@ -22,7 +22,7 @@ use crate::analysis::{Handed, Interval, Late, Output, pass::Pass};
 use crate::event::RunBatch;
 use crate::id::{CallId, FunctionId, Seq, ThreadId};
 use crate::isa::decoded::FlowKind;
-use crate::store::chunk::Runs;
+use crate::store::chunk::{ChunkError, Runs};
 use crate::store::pieces;
 use crate::store::processes::Processes;
 use crate::store::run_code::RunCode;
@@ -68,7 +68,7 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// None: some chunks have none.
+    /// None: some chunks have none that this addfg reads.
     pub fn read(source: &dyn Source) -> Result<Option<Packed>, BuildError> {
         let sql = "SELECT first_seq, last_seq, EXISTS (FROM run_state s WHERE s.first_seq = c.first_seq AND part = 'state')
                    FROM run_chunk c ORDER BY first_seq";
@@ -88,8 +88,11 @@ impl Packed {
             let Some((_, meets)) = all.find(|(of, _)| alone && *of == first) else {
                 return Ok(None);
             };
-            let meets =
-                Meets::unpack(&meets).map_err(|source| BuildError::Chunk { first, source })?;
+            let meets = match Meets::unpack(&meets) {
+                // Another addfg made them: they are as good as none.
+                Err(ChunkError::Version(_)) => return Ok(None),
+                found => found.map_err(|source| BuildError::Chunk { first, source })?,
+            };
             chunks.push(Chunk { first, last, meets });
         }
         let run = Run::read(source)?;

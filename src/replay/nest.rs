@@ -100,6 +100,8 @@ struct Live {
 /// Loops that a thread is in.
 #[derive(Default)]
 struct Nest {
+    /// The outermost instance of the stack that these are of.
+    outermost: Option<CallId>,
     frames: Vec<Live>,
     /// Callers' before callees': each was entered after the iteration of the one before began.
     loops: Vec<LiveLoop>,
@@ -245,17 +247,19 @@ impl<'a> Nests<'a> {
             nest.frames.iter().rposition(|f| f.call == call || f.call == parent && parent.is_some())
         };
         let mut known = find(nest);
-        // Another task goes on, or another stack, or one begins.
+        // A caller begins before what it calls, whatever a database says.
+        let earlier = |of: &CallId| Some(caller_of(*of)?.call).filter(|caller| caller < of);
+        let outermost = |of: CallId| std::iter::successors(Some(of), earlier).last();
         if known.is_none()
-            && let Some(call) = call
+            && let Some(there) = call.and_then(outermost)
+            && let Some(here) = nest.outermost
+            && here != there
         {
-            let chain = std::iter::successors(Some(call), |call| Some(caller_of(*call)?.call));
-            let next = chain.last().and_then(|outermost| self.waiting.remove(&outermost));
-            let before = std::mem::replace(nest, next.unwrap_or_default());
-            if let Some(Live { call: Some(outermost), .. }) = before.frames.first().copied()
-                && !before.loops.is_empty()
-            {
-                self.waiting.insert(outermost, before);
+            // Another task goes on, or another stack, or one begins.
+            let next = self.waiting.remove(&there).unwrap_or_default();
+            let before = std::mem::replace(nest, next);
+            if !before.loops.is_empty() {
+                self.waiting.insert(here, before);
             }
             known = find(nest);
         }
@@ -269,6 +273,9 @@ impl<'a> Nests<'a> {
             let base = nest.loops.len();
             let interrupts = caller.is_some_and(|caller| caller.interrupted);
             let interrupted = if interrupts { base } else { nest.interrupted() };
+            if nest.frames.is_empty() {
+                nest.outermost = call.and_then(outermost);
+            }
             nest.frames.push(Live { call, base, interrupted });
         }
     }
