@@ -251,8 +251,8 @@ impl<O: Output> Machine<O> {
         let Thread { calls, registers, contexts, levels, .. } = thread;
         let (mut resumed, frame) = (levels.resumed.take(), levels.frame.take());
         let seq = at.seq.map_or(0, Seq::get);
-        let told = |number| Told { thread: calls.thread(), seq, number };
-        let told = told(resumed.as_ref().map_or(0, |interrupted| interrupted.number));
+        let number = resumed.as_ref().map_or(0, |interrupted| interrupted.number);
+        let told = Told { thread: calls.thread(), seq, number };
         if let Some(interrupted) = &mut resumed {
             interrupted.settle(registers, self.data.switches.next_number());
             self.data.put_back(registers, &interrupted.kept, interrupted.frame, &told);

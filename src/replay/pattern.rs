@@ -119,6 +119,8 @@ fn takes_twice(text: &str) -> bool {
     }
     match operands_of(text)[..] {
         [one, other] => one == other,
+        // What a product is added to is taken, too: of a sum of squares only the square is taken twice.
+        [first, second, sum] if mnemonic(text).starts_with("vf") => first == sum || second == sum,
         // Where registers are marked, the result is the last of them, else the first.
         [first, second, third, ..] => second == if text.contains('%') { first } else { third },
         _ => false,
@@ -349,6 +351,8 @@ mod tests {
             ("and    %eax,%eax", false),
             ("vaddsd %xmm0,%xmm0,%xmm1", true),
             ("vaddsd %xmm2,%xmm0,%xmm0", false),
+            ("vfmadd231sd %xmm1,%xmm1,%xmm0", false),
+            ("vfmadd231sd %xmm1,%xmm0,%xmm0", true),
             ("add r0,r0,r0", true),
             ("adds r0,r0,#0x1", false),
             ("add a0,a0,a1", false),
