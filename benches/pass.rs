@@ -108,6 +108,7 @@ fn streaming(bencher: Bencher, detail: &str) {
                 Vec::new(),
                 Processor {
                     fast: Vec::new(),
+                    given: Vec::new(),
                     register_bytes: isa::registers(isa).size,
                     slot: FrameSlot::ReturnSlot { bytes: 8 },
                     link: None,

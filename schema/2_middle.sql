@@ -36,7 +36,7 @@ COMMENT ON COLUMN function_call_row.parent_call_id IS 'Instance that called it, 
 COMMENT ON COLUMN function_call_row.tail_of_call_id IS 'Instance that it replaced (tail)';
 COMMENT ON COLUMN function_call_row.thread_id IS 'Thread';
 COMMENT ON COLUMN function_call_row.depth IS 'Number of ancestors';
-COMMENT ON COLUMN function_call_row.kind IS 'call, tail, signal, root, stub, gap';
+COMMENT ON COLUMN function_call_row.kind IS 'call, tail, signal, root, stub, gap, fork';
 COMMENT ON COLUMN function_call_row.ending IS 'return, tail, unwound (skipped by a return, `longjmp` or an exception), open (alive at the end)';
 COMMENT ON COLUMN function_call_row.call_seq IS 'First step, inclusive';
 COMMENT ON COLUMN function_call_row.return_seq IS 'Last step, inclusive';

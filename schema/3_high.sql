@@ -108,7 +108,7 @@ COMMENT ON COLUMN instruction_edge_row.transfers IS 'Distinct (write access, rea
 COMMENT ON TABLE call_edge IS 'Calls by function pair; see the view call_graph';
 COMMENT ON COLUMN call_edge.caller_function_id IS 'Function of the parent, NULL for roots';
 COMMENT ON COLUMN call_edge.callee_function_id IS 'Function of the instance';
-COMMENT ON COLUMN call_edge.kind IS 'call, tail, signal, root, stub, gap';
+COMMENT ON COLUMN call_edge.kind IS 'call, tail, signal, root, stub, gap, fork';
 COMMENT ON COLUMN call_edge.calls IS 'Instances';
 COMMENT ON COLUMN call_edge.steps IS 'Sum of steps_total of the instances';
 COMMENT ON TABLE function_profile IS 'Sums of a function over its instances';

@@ -534,7 +534,34 @@ static void forget_rows(void)
 /* What was not sent yet is the parent's. */
 static void sums_before_fork(void) { say_all(); }
 
-/* A child has the memory of its parent, and nothing else of it. Without a place to connect to its flow is nobody's. */
+/* The live instances of the thread that has forked go on as others (`src/analysis/forks.rs`). */
+static void go_on_forked(void)
+{
+    T.serial = sums_serials++;
+    T.steps = 0;
+    for (UInt g = 0; g < GRANULES; g++) T.reader[g] &= READ_SAVED;
+    for (UInt i = 0; i < T.live_room; i++) T.live[i] = 0;
+    for (UInt d = 0; d < T.depth; d++) {
+        Frame *f = T.frames + d;
+        const Frame *above = d ? f - 1 : NULL;
+        Bool stub = functions[f->function].stub;
+        alive[f->call % ALIVE]--;
+        if (f->waited) forget_waited(f->call);
+        f->waited = False;
+        f->call = ++calls_made;
+        alive[f->call % ALIVE]++;
+        f->kind = stub ? KIND_STUB : KIND_FORK;
+        f->steps_self = f->steps_below = 0;
+        f->outermost = (*live_of(f->function))++ == 0;
+        f->context = enter_context(above ? above->context : 0, f->function, stub);
+        f->actor = begin_actor(f->context, f->function, above && stub ? above->actor : NULL);
+        inherit_saves(f->saves, f->call);
+    }
+    set_top();
+}
+
+/* A child has the memory of its parent, and what the thread had that forked. Without a place to connect to its flow is
+ * nobody's. */
 static Bool sums_forked(void)
 {
     if (!summing) return False;
@@ -544,9 +571,16 @@ static Bool sums_forked(void)
     own_shared_files(summing);
     if (!summing) return False;
     ThreadId now = sums_running;
-    end_all_threads();
+    for (ThreadId tid = 1; tid < sums_thread_room; tid++) {
+        if (tid == now || !sums_thread[tid]) continue;
+        sums_runs(tid);
+        end_all_instances();
+    }
     sums_runs(now);
+    settle_steps();
+    each_waiting(&end_all_instances);
     while (waiting_count) free_waiting(waiting[--waiting_count]);
+    while (signal_count) forget_signal(signal_count - 1);
     forget_rows();
     for (ThreadId tid = 1; tid < sums_thread_room; tid++) {
         __typeof__(T) *other = sums_thread[tid];
@@ -554,8 +588,7 @@ static Bool sums_forked(void)
         VG_(free)(other);
         sums_thread[tid] = NULL;
     }
-    free_thread(&T);
-    sums_clear_thread();
+    go_on_forked();
     forget_places();
     return True;
 }

@@ -4,7 +4,7 @@
  */
 
 /* As the tables have them (`function_call.kind`). */
-enum { KIND_CALL, KIND_TAIL, KIND_SIGNAL, KIND_ROOT, KIND_STUB };
+enum { KIND_CALL, KIND_TAIL, KIND_SIGNAL, KIND_ROOT, KIND_STUB, KIND_GAP, KIND_FORK };
 /* How an instruction goes on, as addfg counts them. */
 enum { FLOW_NEXT, FLOW_JUMP, FLOW_CALL, FLOW_RETURN, FLOW_EXCEPTION_RETURN, FLOW_SYSCALL, FLOW_TRAP, FLOW_UNKNOWN,
     FLOW_INTERRUPTED, FLOW_RESUMED };

@@ -9,7 +9,8 @@
 typedef struct {
     Addr at;
     UInt size, offset, call, actor, next, serial;
-    Bool live;
+    /* `inherited`: the process that this one was forked from has made it, what it read counts there. */
+    Bool live, inherited;
     /* Of the granules that its bytes lie in. */
     Tag tag[SAVED_GRANULES];
     /* Of the granule behind them: it may go on with their write. */
@@ -221,6 +222,7 @@ static void expose(UInt number)
 {
     Save *s = saves + number;
     if (!s->live) return;
+    if (s->inherited) return save_is_store(number);
     Parts p = { 0 };
     Held saved = { s->tag, s->mixed, s->offset / 8 };
     read_parts(&p, &saved, s->offset, s->size);
@@ -292,6 +294,7 @@ static void make_save(Addr a, UInt size, UInt offset)
     s->call = top->call;
     s->actor = top->actor->number;
     s->live = True;
+    s->inherited = False;
     s->serial = T.serial;
     forget_others(s);
     for (UInt g = first; g <= last && g - first < SAVED_GRANULES; g++) {
@@ -444,6 +447,9 @@ static void signal_begins(void)
         keep_registers(number, i * KEPT_GRANULES);
     }
     signal_count++;
+    /* What the kernel gives the handler in rdx, rsi and rdi no step has written. */
+    static const UChar given[] = { 2, 6, 7 };
+    for (UInt i = 0; i < sizeof given; i++) T.tag[given[i]] = T.reader[given[i]] = 0;
 }
 
 static void signal_ends(void)
@@ -452,6 +458,19 @@ static void signal_ends(void)
     if (!signals_of(&newest, &oldest)) return;
     for (UInt i = 0; i < GRANULES / KEPT_GRANULES; i++) give_back(signals[newest].save[i]);
     forget_signal(newest);
+}
+
+/* Saves of an instance that a forked process goes on with: nobody has read there. */
+static void inherit_saves(UInt first, UInt call)
+{
+    for (UInt i = first; i; i = saves[i].next) {
+        Save *s = saves + i;
+        s->call = call;
+        s->serial = T.serial;
+        s->inherited = True;
+        forget_others(s);
+        VG_(memset)(s->reader, 0, sizeof s->reader);
+    }
 }
 
 static void forget_signals(void)

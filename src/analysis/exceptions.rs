@@ -154,8 +154,8 @@ pub(super) struct Told {
 const MOST_SIGNALS: usize = 16;
 
 impl<O: Output> Machine<O> {
-    /// A signal is delivered: the kernel keeps all registers.
-    pub fn deliver_signal(&mut self, t: usize, seq: u64) {
+    /// A signal is delivered: the kernel keeps all registers, and gives the handler some.
+    pub fn deliver_signal(&mut self, t: usize, given: &[RegSpan], seq: u64) {
         let number = self.data.switches.next_number();
         let thread = &mut self.threads[t];
         self.data.settle(thread);
@@ -169,6 +169,10 @@ impl<O: Output> Machine<O> {
             _ => None,
         };
         thread.signals.push_back((number, kept));
+        for &span in given {
+            self.data.hand(&told, Handing::Unwritten { span });
+            thread.registers.write(span, Cell::EMPTY);
+        }
         if let Some((number, _)) = gone {
             self.data.hand(&told, Handing::Done { number });
         }

@@ -1,26 +1,53 @@
-//! What processes begin with: memory as it was when their parents made them.
+//! What processes begin with: memory as it was when their parents made them, and what the thread had that did.
 
+use super::Output;
+use super::access::mask;
+use super::call_end::CallEnd;
+use super::data::Thread;
+use super::levels::Levels;
 use super::memory::{PAGE, PageWords, Version};
+use super::operations::Machine;
 use super::shadow::{Cell, WORD};
+use super::stack::{Arrival, CallKind, Point};
+use super::state::{FrameState, SaveState, ThreadState, live_save, thread_state};
+use crate::id::Seq;
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A page as a list of versions, in the order of addresses.
 type Page = Arc<[Version]>;
 
+/// What a thread had when it made a process: live instances with their saves, registers, where it stood. No
+/// handlers of signals and exceptions, and no stacks but the one that it ran on.
+pub type ForkedThread = Box<ThreadState>;
+
+/// What a process begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forked {
+    pub pid: u64,
+    pub memory: Vec<Version>,
+    pub thread: Option<ForkedThread>,
+}
+
+/// Memory, and what the thread had.
+type Waiting = (Vec<Page>, Option<ForkedThread>);
+
 /// The memory of processes that have been made and have not begun.
 #[derive(Default)]
 pub struct Forks {
-    /// By the process's number.
-    waiting: FxHashMap<u64, Vec<Page>>,
+    /// By the process's number, which may be used again: in the order in which they begin.
+    waiting: FxHashMap<u64, VecDeque<Waiting>>,
     /// The pages that were kept last, by number: most are the same when the next process is made.
     last: FxHashMap<u64, Page>,
+    /// What the next step's thread goes on with: the process has begun, and no step of it.
+    pub begins: Option<ForkedThread>,
 }
 
 impl Forks {
     /// Keeps what a process is to begin with. `versions`: of all memory, those of a page one behind
     /// the other.
-    pub fn keep(&mut self, pid: u64, versions: Vec<Version>) {
+    pub fn keep(&mut self, pid: u64, versions: Vec<Version>, thread: Option<ForkedThread>) {
         let mut last = FxHashMap::default();
         let same_page = |a: &Version, b: &Version| a.0 / PAGE == b.0 / PAGE;
         let pages = versions.chunk_by(same_page).map(|versions| {
@@ -30,38 +57,111 @@ impl Forks {
             last.insert(number, page.clone());
             page
         });
-        self.waiting.insert(pid, pages.collect());
+        self.waiting.entry(pid).or_default().push_back((pages.collect(), thread));
         self.last = last;
     }
 
     /// Goes on with what is known of these processes.
-    pub fn resumed(known: &[(u64, Vec<Version>)]) -> Forks {
-        let mut forks = Forks::default();
-        known.iter().for_each(|(pid, versions)| forks.keep(*pid, versions.clone()));
+    pub fn resumed(known: &[Forked], begins: Option<&ForkedThread>) -> Forks {
+        let mut forks = Forks { begins: begins.cloned(), ..Forks::default() };
+        for Forked { pid, memory, thread } in known {
+            forks.keep(*pid, memory.clone(), thread.clone());
+        }
         forks
     }
 
+    /// The live instances that some processes begin with.
+    pub fn frames<'a>(&'a self, pids: &'a [u64]) -> impl Iterator<Item = &'a FrameState> {
+        let waiting = pids.iter().filter_map(|pid| self.waiting.get(pid)).flatten();
+        let waiting = waiting.filter_map(|(_, thread)| thread.as_ref());
+        waiting.chain(&self.begins).flat_map(|thread| &thread.frames)
+    }
+
+    /// Their saves.
+    pub fn saves<'a>(&'a self, pids: &'a [u64]) -> impl Iterator<Item = &'a SaveState> {
+        self.frames(pids).flat_map(|frame| &frame.saves)
+    }
+
     /// Of what some processes begin with: these words, see [`Memory::known`](super::memory::Memory::known).
-    pub fn known(
-        &self,
-        pids: &[u64],
-        pages: Option<&[(u64, PageWords)]>,
-    ) -> Vec<(u64, Vec<Version>)> {
-        let of = |pid: &u64| {
-            let versions = self.waiting.get(pid)?.iter().flat_map(|page| page.iter());
-            let known = match pages {
-                None => versions.copied().collect(),
-                Some(pages) => versions.flat_map(|version| within(version, pages)).collect(),
-            };
-            Some((*pid, known))
+    pub fn known(&self, pids: &[u64], pages: Option<&[(u64, PageWords)]>) -> Vec<Forked> {
+        let of = |pid: u64| {
+            let waiting = self.waiting.get(&pid).into_iter().flatten();
+            waiting.map(move |(kept, thread)| {
+                let versions = kept.iter().flat_map(|page| page.iter());
+                let memory = match pages {
+                    None => versions.copied().collect(),
+                    Some(pages) => versions.flat_map(|version| within(version, pages)).collect(),
+                };
+                Forked { pid, memory, thread: thread.clone() }
+            })
         };
-        pids.iter().filter_map(of).collect()
+        let mut pids = pids.to_vec();
+        pids.sort_unstable();
+        pids.dedup();
+        pids.into_iter().flat_map(of).collect()
     }
 
     /// What a process begins with; None if nobody has said that it makes it.
-    pub fn take(&mut self, pid: u64) -> Option<Vec<Version>> {
-        let pages = self.waiting.remove(&pid)?;
-        Some(pages.iter().flat_map(|page| page.iter().copied()).collect())
+    pub fn take(&mut self, pid: u64) -> Option<(Vec<Version>, Option<ForkedThread>)> {
+        let (pages, thread) = self.waiting.get_mut(&pid)?.pop_front()?;
+        Some((pages.iter().flat_map(|page| page.iter().copied()).collect(), thread))
+    }
+}
+
+impl<O: Output> Machine<O> {
+    /// A process is made, by the thread that ran the step before `seq`.
+    pub fn fork(&mut self, pid: u64, seq: u64) {
+        let Machine { threads, data, .. } = self;
+        let before = Seq::new(seq.saturating_sub(1));
+        let ran = |thread: &&mut Thread| thread.calls.last().seq == before;
+        let thread = threads.iter_mut().find(ran).filter(|_| before.is_some()).map(|thread| {
+            data.settle(thread);
+            let mut state = ThreadState {
+                interval: None,
+                last: Point::default(),
+                levels: Levels::default(),
+                signals: Vec::new(),
+                ..thread_state(thread, &data.saves)
+            };
+            for save in state.frames.iter_mut().flat_map(|frame| &mut frame.saves) {
+                (save.store.inherited, save.store.across) = (true, 0);
+            }
+            Box::new(state)
+        });
+        data.fork(pid, thread);
+    }
+
+    /// A forked process runs its first step, in a thread: it goes on where its parent's stood.
+    #[cold]
+    pub fn begin_forked(&mut self, t: usize, at: Point) {
+        let Machine { threads, data, .. } = self;
+        let Some(state) = data.forks.begins.take() else { return };
+        let thread = &mut threads[t];
+        if thread.previous.is_some() {
+            return;
+        }
+        for (span, cell) in &state.registers {
+            thread.registers.write(*span, *cell);
+        }
+        for (span, store) in &state.pending {
+            thread.registers.set_pending(*span, *store);
+        }
+        let Thread { calls, registers, contexts, .. } = thread;
+        for FrameState { function, token, saves, .. } in state.frames {
+            let is_stub = data.stubs.is_stub(function);
+            let kind = if is_stub { CallKind::Stub } else { CallKind::Fork };
+            let mut ledger = CallEnd { data: &mut *data, registers, contexts };
+            calls.fork(kind, token, Arrival { function, at }, &mut ledger);
+            let Some(top) = calls.top_mut() else { continue };
+            for mut save in saves {
+                save.store.call = top.call;
+                data.is_saved(&save.store);
+                top.payload.save_mask |= mask(save.store.register);
+                top.payload.saves.push(data.saves.add(live_save(&save)));
+            }
+        }
+        thread.previous = state.previous;
+        thread.running = state.running;
     }
 }
 
@@ -138,7 +238,7 @@ mod tests {
                         }
                     }
                 }
-                forks.keep(pid, versions.clone());
+                forks.keep(pid, versions.clone(), None);
                 kept.push(bytes(&versions));
             }
             // Of some words.
@@ -152,15 +252,15 @@ mod tests {
             let all: Vec<u64> = (0..5).collect();
             let known = forks.known(&all, Some(&pages));
             assert_eq!(known.len(), kept.len());
-            for ((pid, found), expected) in known.iter().zip(&kept) {
+            for (Forked { pid, memory: found, .. }, expected) in known.iter().zip(&kept) {
                 let expected: Vec<_> = expected.iter().filter(is_wanted).copied().collect();
                 assert_eq!(bytes(found), expected, "process {pid}");
             }
-            assert_eq!(bytes(&forks.known(&[3], None)[0].1), kept[3]);
-            let mut resumed = Forks::resumed(&known);
-            assert_eq!(resumed.take(2).map(|list| bytes(&list)), Some(bytes(&known[2].1)));
+            assert_eq!(bytes(&forks.known(&[3], None)[0].memory), kept[3]);
+            let mut resumed = Forks::resumed(&known, None);
+            assert_eq!(resumed.take(2).map(|of| bytes(&of.0)), Some(bytes(&known[2].memory)));
             for (pid, expected) in (0..).zip(kept) {
-                let found = forks.take(pid).expect("it was kept");
+                let (found, _) = forks.take(pid).expect("it was kept");
                 assert_eq!(bytes(&found), expected);
                 let plain = |c: &Cell| (c.actor, c.reader, c.pair) == (Cell::SLOT, 0, 0);
                 assert!(found.iter().all(|(.., cell)| plain(cell)));

@@ -2,9 +2,11 @@
 
 use super::data::Data;
 use super::flows::{self, FlowPlace};
+use super::forks::ForkedThread;
 use super::memory::{Memory, PAGE, Piece, Version};
 use super::origin::{Packed, Sources, StackSide};
 use super::place::PlaceCode;
+use super::saves::Store;
 use super::shadow::{AccessId, Cell, KERNEL_WRITE};
 use super::sums::Mark;
 use super::{Flow, Output};
@@ -136,15 +138,16 @@ impl<O: Output> Data<O> {
         self.put(versions, from, to);
     }
 
-    /// The process's memory as it is now is what another one begins with.
-    pub fn fork(&mut self, pid: u64) {
+    /// The process's memory as it is now is what another one begins with, and so is what its thread has.
+    pub fn fork(&mut self, pid: u64, thread: Option<ForkedThread>) {
         let versions = self.versions(0, u64::MAX, Data::<O>::copy_of);
-        self.forks.keep(pid, versions);
+        self.forks.keep(pid, versions, thread);
     }
 
     /// Memory is what the parent left; if that is not known, these ranges of it were written by it.
     pub fn inherit(&mut self, pid: u64, ranges: &[(u64, u64)]) {
-        if let Some(versions) = self.forks.take(pid) {
+        if let Some((versions, thread)) = self.forks.take(pid) {
+            self.forks.begins = thread;
             return self.put(versions, 0, 0);
         }
         let source = Packed::named(self.sources.number(Some(Sources::INHERITED)));
@@ -152,6 +155,17 @@ impl<O: Output> Data<O> {
         let write = KERNEL_WRITE | self.kernel_writes;
         let new = Cell { write, call: source, actor: Cell::SLOT, ..Cell::EMPTY };
         ranges.iter().for_each(|&(address, bytes)| self.fill(address, bytes, new));
+    }
+
+    /// What a store has left in memory, which a forked process has as it was, is a save there, too.
+    pub fn is_saved(&mut self, store: &Store) {
+        let bytes = store.register.size.into();
+        self.versions(store.address, bytes, |cell| {
+            if cell.write == store.access {
+                cell.actor |= Cell::SAVE | Cell::SLOT;
+            }
+            *cell
+        });
     }
 
     /// A copy of a version, which is never dead.

@@ -19,7 +19,7 @@ mod exceptions;
 mod fast_path;
 mod filled;
 pub mod flows;
-mod forks;
+pub mod forks;
 mod in_context;
 pub mod interleaving;
 mod kernel;
@@ -242,8 +242,10 @@ pub enum Registers {
     Done { number: u64 },
     /// They have what is in memory at an address.
     Loaded { span: RegSpan, address: u64 },
-    /// They have what no step wrote.
+    /// They have what a processor gives a handler.
     Given { span: RegSpan },
+    /// They have what no step wrote, and nothing more is known of it.
+    Unwritten { span: RegSpan },
     /// In memory, where a handler has saved them, is from now on what they had: the save's store.
     Left { span: RegSpan, store: AccessRef, address: u64 },
     /// The step itself loads what a handler has saved, and it is again its register's: the save's store.

@@ -420,9 +420,19 @@ impl<O: Output> Machine<O> {
         if let (Some(register), OperationKind::Store { read }) = (op.register, op.kind) {
             let (actor, value) = (op.actor, run.value(op));
             let kept = data.kept.now();
-            let (framed, across) = (false, 0);
-            let mut store =
-                Store { call, register, address, access, read, actor, value, kept, framed, across };
+            let mut store = Store {
+                call,
+                register,
+                address,
+                access,
+                read,
+                actor,
+                value,
+                kept,
+                framed: false,
+                across: 0,
+                inherited: false,
+            };
             // Of what was alive before a part of the run, contexts are not known.
             let own = || thread.calls.top().map_or(FunctionId::FIRST, |top| top.function);
             let function = thread.contexts.last().map_or_else(own, |live| live.actor);

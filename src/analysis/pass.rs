@@ -50,6 +50,8 @@ pub struct Processor {
     pub long: Vec<(u64, RegSpan)>,
     /// What fast interrupts have of their own.
     pub fast: Vec<(u64, RegSpan)>,
+    /// What the kernel gives handlers of signals.
+    pub given: Vec<RegSpan>,
 }
 
 /// The pass. Add definitions, push batches in order, then take the sums with [`Pass::finish`].
@@ -373,7 +375,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             let thread = batch.thread.get(i).map_or(0, |t| *t as usize);
             let of = self.machine.threads.get(thread);
             // Any jump may be the one behind a move of the stack pointer.
-            let end = match of.is_some_and(|thread| thread.running.has_moved()) {
+            let moved = of.is_some_and(|thread| thread.running.has_moved());
+            let end = match moved || self.machine.data.forks.begins.is_some() {
                 true => i + 1,
                 false => next_event.min(batch.block.len()),
             };
@@ -532,6 +535,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         } else if self.machine.has_tasks(t) {
             self.machine.correct_task(t, address, here);
         }
+        if self.machine.data.forks.begins.is_some() {
+            self.machine.begin_forked(t, here.at);
+        }
         let thread = &mut self.machine.threads[t];
         let transfer = match &thread.previous {
             _ if thread.levels.enters() => Transfer::Signal { token: End::Exception },
@@ -632,12 +638,14 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
     fn process_start(&mut self) {
         self.machine.end();
+        self.machine.data.forks.begins = None;
         self.machine.data.unmap(0, u64::MAX);
     }
 
     fn gap(&mut self) {
         self.machine.end();
         self.machine.data.forget(0, u64::MAX);
+        self.machine.data.forks.begins = None;
         for thread in &mut self.machine.threads {
             thread.registers = Registers::new(self.processor.register_bytes);
             thread.previous = None;
@@ -653,8 +661,14 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
     }
 
     fn signal_delivered(&mut self, thread: u32, _: u32) {
+        // One may come before the first step of a forked process.
+        if self.machine.data.forks.begins.is_some() {
+            self.add_threads(thread as usize);
+            let at = Point { seq: Seq::new(self.seq), time: None };
+            self.machine.begin_forked(thread as usize, at);
+        }
         if (thread as usize) < self.machine.threads.len() {
-            self.machine.deliver_signal(thread as usize, self.seq);
+            self.machine.deliver_signal(thread as usize, &self.processor.given, self.seq);
         }
     }
 
@@ -731,7 +745,7 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
     }
 
     fn fork(&mut self, pid: u64) {
-        self.machine.data.fork(pid);
+        self.machine.fork(pid, self.seq);
     }
 
     fn inherit(&mut self, pid: u64, ranges: &[(u64, u64)]) {

@@ -744,6 +744,7 @@ pub(super) fn pass_without_blocks(
 ) -> Pass<Code, Rows> {
     let processor = code.setting.processor.clone().unwrap_or(Processor {
         fast: Vec::new(),
+        given: Vec::new(),
         register_bytes: REGISTERS.into(),
         slot: FrameSlot::ReturnSlot { bytes: 8 },
         link: None,

@@ -158,6 +158,7 @@ fn pass(details: Details, sections: &[SectionRange]) -> Pass<Code, Rows> {
     let code = Code { functions: Vec::new(), blocks: Vec::new(), ..Code::new(&mut random) };
     let processor = Processor {
         fast: Vec::new(),
+        given: Vec::new(),
         register_bytes: 16,
         slot: FrameSlot::ReturnSlot { bytes: 8 },
         link: None,

@@ -213,7 +213,7 @@ impl<O: Output> Data<O> {
     /// The access at `seq` was the end of a save of an instance of `owner`.
     pub fn met(&mut self, owner: &mut Thread, index: u32, met: Met, seq: u64) {
         let Some(depth) = owner.calls.find(self.saves.call(index)) else { return };
-        if met == Met::Read {
+        if met == Met::Read && !self.saves.list[index as usize].store.inherited {
             self.saves.list[index as usize].exposed = Seq::new(seq);
             self.expose(owner, depth, index, seq);
         }
@@ -362,7 +362,10 @@ impl<O: Output> Data<O> {
             return;
         }
         let save = &self.saves.list[index as usize];
+        // One that the parent made has a row there; here only what gives a register back from it.
+        let is_told = !store.inherited || save.restores > 0;
         if self.options.gives_instances()
+            && is_told
             && let Some(at) = access(store.access)
         {
             self.output.saved_register(SavedRegister {

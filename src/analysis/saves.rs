@@ -55,6 +55,8 @@ pub struct Store {
     pub framed: bool,
     /// Of a handler that saves what it interrupted: number of that exception, else 0.
     pub across: u64,
+    /// The process that this one was forked from has made it: what it read counts there.
+    pub inherited: bool,
 }
 
 /// A load that may be a restore.
@@ -240,6 +242,10 @@ impl Saves {
             }
         };
         self.by_store.insert(store, index);
+        // Of a process that was forked it may have been looked for.
+        if self.other == store {
+            self.other = 0;
+        }
         index
     }
 

@@ -19,11 +19,24 @@ pub enum CallKind {
     Root,
     Stub,
     Gap,
+    /// It was alive in the process that this one was forked from.
+    Fork,
 }
 
 impl CallKind {
+    /// In the order of their numbers.
+    pub const ALL: [CallKind; 7] = [
+        CallKind::Call,
+        CallKind::Tail,
+        CallKind::Signal,
+        CallKind::Root,
+        CallKind::Stub,
+        CallKind::Gap,
+        CallKind::Fork,
+    ];
+
     pub fn name(self) -> &'static str {
-        ["call", "tail", "signal", "root", "stub", "gap"][self as usize]
+        ["call", "tail", "signal", "root", "stub", "gap", "fork"][self as usize]
     }
 }
 
@@ -451,6 +464,11 @@ impl<T: Token + Default, P: Default> Stack<T, P> {
             stack.indexed = 0;
         }
         outer
+    }
+
+    /// A forked process begins in instances as they were alive in its parent, of which this is the next one.
+    pub fn fork(&mut self, kind: CallKind, token: T, here: Arrival, ledger: &mut impl Ledger<P>) {
+        self.begin(New { kind, token, site: None, tail_of: None }, here, ledger);
     }
 
     /// Control is taken to another stack.

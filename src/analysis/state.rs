@@ -7,7 +7,7 @@ use super::access::mask;
 use super::by_context::ByContext;
 use super::calls::CallSet;
 use super::data::{Calls, Data, Thread};
-use super::forks::Forks;
+use super::forks::{Forked, ForkedThread, Forks};
 use super::levels::{Interrupted, Kept, Levels, Task};
 use super::live_in::{FRAME, LiveIn};
 use super::memory::{Memory, Version};
@@ -23,6 +23,7 @@ use super::transfer::{End, Previous};
 use super::{Activation, CodeMap};
 use crate::event::RegSpan;
 use crate::id::{ActorId, CallId, FunctionId, IntervalId, ThreadId};
+use std::collections::BTreeSet;
 
 /// Live instances on stacks and in tasks that wait, at most: each state has them all.
 const MOST_WAITING: usize = 1 << 12;
@@ -51,7 +52,9 @@ pub struct State {
     /// What handlers have saved for other instances of theirs, in the order of its addresses.
     pub left: Vec<Left>,
     /// What the processes that begin next begin with, as far as it is read next.
-    pub forks: Vec<(u64, Vec<Version>)>,
+    pub forks: Vec<Forked>,
+    /// What the thread of the next step begins with, of a process that was forked.
+    pub begins: Option<ForkedThread>,
 }
 
 impl State {
@@ -85,13 +88,25 @@ impl State {
         interrupted.chain(signals).chain(self.left.iter().flat_map(|left| &left.kept))
     }
 
+    /// What threads had that made processes.
+    fn forked(&self) -> impl Iterator<Item = &ThreadState> {
+        let waiting = self.forks.iter().filter_map(|fork| fork.thread.as_ref());
+        waiting.chain(&self.begins).map(|thread| &**thread)
+    }
+
+    /// All saves, those of processes that have not begun, too.
+    fn saves(&self) -> impl Iterator<Item = &SaveState> {
+        let forked = self.forked().flat_map(|thread| &thread.frames);
+        self.frames().chain(forked).flat_map(|frame| &frame.saves)
+    }
+
     /// All that is known of who wrote what.
     pub fn cells(&self) -> impl Iterator<Item = &Cell> {
-        let forks = self.forks.iter().flat_map(|(_, versions)| versions);
+        let forks = self.forks.iter().flat_map(|fork| &fork.memory);
         let memory = self.memory.iter().chain(forks).map(|(.., cell)| cell);
-        let registers = self.threads.iter().flat_map(|thread| &thread.registers);
-        let saves = self.frames().flat_map(|frame| &frame.saves);
-        let pieces = saves.flat_map(|save| &save.pieces).map(|(_, cell, _)| cell);
+        let threads = self.threads.iter().chain(self.forked());
+        let registers = threads.flat_map(|thread| &thread.registers);
+        let pieces = self.saves().flat_map(|save| &save.pieces).map(|(_, cell, _)| cell);
         let registers = registers.map(|(_, cell)| cell);
         memory.chain(registers).chain(pieces).chain(self.kept().map(|kept| &kept.cell))
     }
@@ -172,6 +187,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         needed: &mut LiveIn,
         functions: impl Iterator<Item = FunctionId>,
     ) -> Option<State> {
+        let functions: BTreeSet<FunctionId> = functions.chain(self.forked(needed)).collect();
         let machine = &mut self.machine;
         let tasks = machine.threads.iter().flat_map(|thread| &thread.levels.waiting);
         let waits = machine.waits.all.values().map(|of| &of.calls);
@@ -201,7 +217,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let mut state = State {
             calls: data.numbers.calls(),
             intervals: data.numbers.intervals(),
-            instances: functions.map(|f| (f, data.numbers.instances(f))).collect(),
+            instances: functions.iter().map(|&f| (f, data.numbers.instances(f))).collect(),
             kernel_writes: data.kernel_writes,
             first_sp: data.first_sp,
             owned: data.memory.owned().to_vec(),
@@ -211,7 +227,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             exceptions: data.switches.exceptions(),
             left,
             forks: Vec::new(),
+            begins: data.forks.begins.clone(),
         };
+        let forked = data.forks.saves(needed.inherited());
+        let slots = forked.map(|save| (save.store.address, save.store.register.size));
+        let slots: Vec<(u64, u16)> = slots.collect();
+        slots.iter().for_each(|&(address, bytes)| needed.keep(address, bytes.into()));
         let saves = state.frames().flat_map(|frame| &frame.saves).map(|save| &save.store);
         for store in saves.chain(state.left.iter().map(|left| &left.store)) {
             needed.keep(store.address, store.register.size.into());
@@ -223,6 +244,20 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         state.forks = data.forks.known(needed.inherited(), pages.as_deref());
         state.memory = data.memory.known(pages);
         Some(state)
+    }
+
+    /// The functions of which forked processes that begin in a part of the run may have instances from their beginning.
+    pub fn forked(&self, needed: &LiveIn) -> BTreeSet<FunctionId> {
+        let Machine { threads, waits, data, .. } = &self.machine;
+        let frames = data.forks.frames(needed.inherited()).map(|frame| frame.function);
+        // They may be made there, too.
+        let any = !needed.inherited().is_empty();
+        let tasks = threads.iter().flat_map(|thread| &thread.levels.waiting);
+        let live = threads.iter().map(|thread| &thread.calls);
+        let live = live.chain(tasks.map(|task| &task.calls));
+        let live = live.chain(waits.all.values().map(|of| &of.calls)).filter(move |_| any);
+        let live = live.flat_map(|calls| calls.frames()).map(|frame| frame.function);
+        frames.chain(live).collect()
     }
 
     /// Whether a state can be of this run.
@@ -260,8 +295,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         };
         state.cells().all(is_cell)
             && state.kept().all(|kept| is_span(&kept.span))
-            && state.threads.iter().all(is_thread)
-            && state.frames().flat_map(|frame| &frame.saves).all(is_save)
+            && state.threads.iter().chain(state.forked()).all(is_thread)
+            && state.saves().all(is_save)
             && state.interrupted().all(is_interrupted)
             && state.left.iter().all(is_left)
     }
@@ -279,7 +314,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         data.saves = Saves::default();
         data.switches = Switches::resumed(state.exceptions, &state.left);
-        data.forks = Forks::resumed(&state.forks);
+        data.forks = Forks::resumed(&state.forks, state.begins.as_ref());
         data.scratch = Default::default();
         let live = state.frames().map(|frame| frame.call);
         data.ended = CallSet::but(state.calls as usize, live);
@@ -364,7 +399,7 @@ fn frames(calls: &Calls, saves: &Saves) -> Vec<FrameState> {
     frames.collect()
 }
 
-fn live_save(save: &SaveState) -> Save {
+pub(super) fn live_save(save: &SaveState) -> Save {
     let pieces = save.pieces.iter().map(|&(span, cell, pending)| Piece {
         span,
         cell,
@@ -383,7 +418,7 @@ fn live_save(save: &SaveState) -> Save {
     }
 }
 
-fn thread_state(thread: &mut Thread, saves: &Saves) -> ThreadState {
+pub(super) fn thread_state(thread: &mut Thread, saves: &Saves) -> ThreadState {
     let (registers, pending) = registers(&mut thread.registers);
     let tasks = thread.levels.waiting.iter().map(|task| TaskState {
         frames: frames(&task.calls, saves),

@@ -78,6 +78,7 @@ fn processor() -> Processor {
         (0..).zip(words.map(|offset| RegSpan { offset, size: 4 })).collect();
     Processor {
         fast: Vec::new(),
+        given: Vec::new(),
         register_bytes: REGISTERS.into(),
         slot: FrameSlot::StackPointer,
         link: Some(RegSpan { offset: 120, size: 8 }),

@@ -70,6 +70,7 @@ fn empty_pass() -> Pass<Pages, Rows> {
     };
     let processor = Processor {
         fast: Vec::new(),
+        given: Vec::new(),
         register_bytes: 64,
         slot: FrameSlot::ReturnSlot { bytes: 8 },
         link: None,
@@ -527,6 +528,7 @@ fn the_last_run_may_be_of_another_thread() {
         };
         let processor = Processor {
             fast: Vec::new(),
+            given: Vec::new(),
             register_bytes: 64,
             slot: FrameSlot::ReturnSlot { bytes: 8 },
             link: None,
@@ -575,6 +577,7 @@ fn linked_jumps_are_calls() {
         let link = RegSpan { offset: 56, size: 8 };
         let processor = Processor {
             fast: Vec::new(),
+            given: Vec::new(),
             register_bytes: 64,
             slot: FrameSlot::StackPointer,
             link: Some(link),
@@ -950,6 +953,7 @@ fn what_a_handler_stores_in_the_frame_goes_back_to_the_register() {
         let halves = [(2, RegSpan { offset: 8, size: 4 }), (3, RegSpan { offset: 12, size: 4 })];
         let processor = Processor {
             fast: Vec::new(),
+            given: Vec::new(),
             register_bytes: 64,
             slot: FrameSlot::StackPointer,
             link: None,
@@ -1218,6 +1222,7 @@ fn pass_with(
     let options = super::random::options(SaveRule::Transparent, details, u32::MAX);
     let processor = Processor {
         fast: frame.clone(),
+        given: Vec::new(),
         register_bytes,
         slot: FrameSlot::StackPointer,
         link: Some(RegSpan { offset: 48, size: 8 }),

@@ -93,6 +93,7 @@ fn setting(code: &mut Code, random: &mut Random, seed: u64) {
     if seed % 2 == 1 {
         setting.processor = Some(Processor {
             fast: Vec::new(),
+            given: vec![RegSpan { offset: 16, size: 8 }, RegSpan { offset: 44, size: 12 }],
             register_bytes: REGISTERS.into(),
             slot: FrameSlot::StackPointer,
             link: Some(RegSpan { offset: 120, size: 8 }),
@@ -407,7 +408,31 @@ pub(super) fn wild(seed: u64) -> (Code, Run) {
     if seed.is_multiple_of(2) {
         run.end.clear();
     }
+    if !seed.is_multiple_of(3) {
+        have_own_threads(&mut run);
+    }
     (code, run)
+}
+
+/// Threads are those of their processes: what a process begins with a new one goes on with.
+fn have_own_threads(run: &mut Run) {
+    let (mut events, mut more) = (run.events.iter_mut().peekable(), 0);
+    for at in 0..=run.block.len() {
+        while let Some((_, event)) = events.next_if(|(before, _)| *before as usize <= at) {
+            match event {
+                Event::Inherit { .. } => more += 3,
+                Event::SystemCall(call) => call.thread += more,
+                Event::ExceptionEntry(entry) => entry.thread += more,
+                Event::ExceptionReturn { thread, .. }
+                | Event::SignalDelivered { thread, .. }
+                | Event::StackPointer { thread, .. } => *thread += more,
+                _ => {}
+            }
+        }
+        if let Some(thread) = run.thread.get_mut(at) {
+            *thread += more;
+        }
+    }
 }
 
 /// The rest of what a pass gives.

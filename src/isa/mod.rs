@@ -19,7 +19,7 @@ pub mod expr;
 pub mod kernel_helper;
 pub mod pcode;
 pub mod resolve;
-mod system_call;
+pub mod system_call;
 pub mod x86;
 mod zcmp;
 

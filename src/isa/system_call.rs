@@ -22,6 +22,16 @@ pub fn argument_names(isa: Isa) -> &'static [&'static str] {
     }
 }
 
+/// Names of those in which the kernel gives a signal's handler the signal's number, what is known of it, and the
+/// context that it interrupts.
+pub fn handler_names(isa: Isa) -> &'static [&'static str] {
+    match isa {
+        // For handlers that take their arguments so: they also are on the stack.
+        Isa::X86 => &["eax", "edx", "ecx"],
+        isa => &argument_names(isa)[..3],
+    }
+}
+
 /// Name of the register that has the number.
 pub fn number_name(isa: Isa) -> &'static str {
     match isa {

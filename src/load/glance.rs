@@ -152,8 +152,8 @@ impl Glance<'_> {
             let function = states::function(cell, functions);
             function.is_some_and(|function| is_in(of, function) || is_in(code, function))
         };
-        // The next step may get registers back that were kept.
-        if state.may_switch() {
+        // The next step may get registers back that were kept, or those that a forked process begins with.
+        if state.may_switch() || state.begins.is_some() {
             return None;
         }
         let saves = || state.frames().flat_map(|frame| &frame.saves);
@@ -465,6 +465,7 @@ mod tests {
             kept: false,
             framed: false,
             across: 0,
+            inherited: false,
         };
         let save = |pieces| SaveState { store, pieces, left: 0 };
         let with = |save| {

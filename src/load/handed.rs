@@ -5,12 +5,13 @@ use super::alone::{Chunk, Goes, resume};
 use super::error::BuildError;
 use super::options::Detail;
 use super::packed::{self, Run, each_chunk};
+use super::states;
 use super::unpacked::Replayed;
 use crate::analysis::pass::Pass;
 use crate::analysis::{
     Call, Communication, Flow, FoldedCall, Handed, Interval, Output, SavedRegister,
 };
-use crate::event::RunBatch;
+use crate::event::{Event, RunBatch};
 use crate::id::FunctionId;
 use crate::store::chunk::Runs;
 use crate::store::run_state::unpack_state;
@@ -64,6 +65,27 @@ impl Goes for Finder {
         self.replayed.chunk(runs, &mut push).map_err(damaged)?;
         Ok(std::mem::take(&mut self.replayed.pass.output().0))
     }
+}
+
+/// A process that is made or begins, and its number in the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fork {
+    Made { pid: u64 },
+    Begins { pid: u64 },
+}
+
+/// Those of a packed run, each with the last step before it.
+///
+/// # Errors
+/// Where the database is damaged.
+pub fn forks(connection: &Connection) -> Result<Vec<(u64, Fork)>, BuildError> {
+    let mut found = Vec::new();
+    states::each_event(connection, |seq, event| match event {
+        Event::Fork { pid } => found.push((seq, Fork::Made { pid: *pid })),
+        Event::Inherit { pid, .. } => found.push((seq, Fork::Begins { pid: *pid })),
+        _ => {}
+    })?;
+    Ok(found)
 }
 
 /// All of a packed run, in its order.

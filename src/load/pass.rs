@@ -4,7 +4,7 @@ use super::code::Functions;
 use super::rows::PassRows;
 use crate::analysis::pass::{FrameSlot, Pass, Processor};
 use crate::event::{Isa, Keeps};
-use crate::isa;
+use crate::isa::{self, system_call::handler_names};
 use crate::store::table::Batch;
 
 /// Sends to the writer's thread. That it has ended is seen when it is joined.
@@ -27,5 +27,6 @@ pub(super) fn processor(isa: Isa) -> Processor {
     let (link, frame, long) =
         (registers.lookup("lr"), spans(Keeps::Frame), spans(Keeps::LongFrame));
     let fast = if isa == Isa::Arm { spans(Keeps::Fast) } else { Vec::new() };
-    Processor { register_bytes: registers.size, slot, link, frame, long, fast }
+    let given = handler_names(isa).iter().filter_map(|name| registers.lookup(name)).collect();
+    Processor { register_bytes: registers.size, slot, link, frame, long, fast, given }
 }

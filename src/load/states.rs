@@ -265,10 +265,13 @@ fn begin(
     replayed: &mut Replayed<Before>,
     first: u64,
     runs: &Runs,
-    (mut needed, runs_in): (LiveIn, Vec<FunctionId>),
+    (mut needed, mut runs_in): (LiveIn, Vec<FunctionId>),
     insns: &[FunctionId],
 ) -> Result<Begun, StoreError> {
     let used = replayed.used;
+    // What a forked process has instances of from its beginning has to do with it, too.
+    let forked = replayed.pass.forked(&needed);
+    forked.into_iter().for_each(|function| add(&mut runs_in, function));
     let state = replayed.pass.state(&mut needed, runs_in.iter().copied());
     let last = first + steps_of(runs, &replayed.pass.defs) - 1;
     let meets = Meets {

@@ -1,16 +1,52 @@
 //! What is known of each byte of a space, in pages that are made when first touched.
 
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// A value for each byte, `T::default()` for those that nobody has set. `PAGE` bytes share an
 /// allocation.
 pub struct ByteMap<T, const PAGE: usize> {
     index: FxHashMap<u64, usize>,
-    pages: Vec<Box<[T; PAGE]>>,
+    pages: Vec<Page<T, PAGE>>,
     /// Pages that were given up.
     free: Vec<usize>,
     /// The page that was last asked for.
     recent: Option<(u64, usize)>,
+}
+
+/// Copies of a map share pages until they change there.
+enum Page<T, const PAGE: usize> {
+    Own(Box<[T; PAGE]>),
+    Shared(Rc<[T; PAGE]>),
+}
+
+impl<T: Copy, const PAGE: usize> Page<T, PAGE> {
+    fn values(&self) -> &[T; PAGE] {
+        match self {
+            Page::Own(own) => own,
+            Page::Shared(shared) => shared,
+        }
+    }
+
+    #[inline]
+    fn own(&mut self) -> &mut [T; PAGE] {
+        if let Page::Shared(shared) = self {
+            *self = Page::Own(Box::new(**shared));
+        }
+        match self {
+            Page::Own(own) => own,
+            Page::Shared(_) => unreachable!("it has just been made its own"),
+        }
+    }
+
+    fn share(&mut self) -> Self {
+        let shared = match self {
+            Page::Own(own) => Rc::new(**own),
+            Page::Shared(shared) => shared.clone(),
+        };
+        *self = Page::Shared(shared.clone());
+        Page::Shared(shared)
+    }
 }
 
 impl<T, const PAGE: usize> Default for ByteMap<T, PAGE> {
@@ -20,6 +56,12 @@ impl<T, const PAGE: usize> Default for ByteMap<T, PAGE> {
 }
 
 impl<T: Copy + Default, const PAGE: usize> ByteMap<T, PAGE> {
+    /// As it is now.
+    pub fn copy(&mut self) -> Self {
+        let pages = self.pages.iter_mut().map(Page::share).collect();
+        ByteMap { index: self.index.clone(), pages, free: self.free.clone(), recent: None }
+    }
+
     /// Number of the page of an address, and where in it.
     fn split(address: u64) -> (u64, usize) {
         let page = PAGE as u64;
@@ -34,7 +76,7 @@ impl<T: Copy + Default, const PAGE: usize> ByteMap<T, PAGE> {
                 let (pages, free) = (&mut self.pages, &mut self.free);
                 let at = *self.index.entry(number).or_insert_with(|| {
                     free.pop().unwrap_or_else(|| {
-                        pages.push(Box::new([T::default(); PAGE]));
+                        pages.push(Page::Own(Box::new([T::default(); PAGE])));
                         pages.len() - 1
                     })
                 });
@@ -42,7 +84,7 @@ impl<T: Copy + Default, const PAGE: usize> ByteMap<T, PAGE> {
                 at
             }
         };
-        &mut self.pages[at]
+        self.pages[at].own()
     }
 
     /// Tells `take` of adjacent bytes by page, in order, and where each part begins; they may go round
@@ -70,7 +112,7 @@ impl<T: Copy + Default, const PAGE: usize> ByteMap<T, PAGE> {
                 self.recent = self.index.get(&number).map(|&page| (number, page)).or(self.recent);
             }
             if let Some((_, page)) = self.recent.filter(|(recent, _)| *recent == number) {
-                take(address, &mut self.pages[page][at..at + part as usize]);
+                take(address, &mut self.pages[page].own()[at..at + part as usize]);
             }
             address = address.wrapping_add(part);
             left -= part;
@@ -136,18 +178,34 @@ impl<T: Copy + Default, const PAGE: usize> ByteMap<T, PAGE> {
     /// The value of one byte as it is.
     pub fn get(&self, address: u64) -> T {
         let (number, at) = Self::split(address);
-        self.index.get(&number).map_or_else(T::default, |&page| self.pages[page][at])
+        self.index.get(&number).map_or_else(T::default, |&page| self.pages[page].values()[at])
     }
 
     /// All touched pages with their first addresses, in no order.
     pub fn pages(&self) -> impl Iterator<Item = (u64, &[T; PAGE])> {
-        self.index.iter().map(|(&number, &at)| (number * PAGE as u64, &*self.pages[at]))
+        self.index.iter().map(|(&number, &at)| (number * PAGE as u64, self.pages[at].values()))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::ByteMap;
+
+    /// A copy has what was there, whatever is set since, in the map or in the copy.
+    #[test]
+    fn a_copy_is_as_it_was() {
+        let mut map: ByteMap<u8, 16> = ByteMap::default();
+        map.set(10, 20, 1);
+        let mut copy = map.copy();
+        let again = map.copy();
+        map.set(12, 1, 2);
+        copy.set(20, 1, 3);
+        copy.set(100, 1, 4);
+        let found = |of: &ByteMap<u8, 16>| [10, 12, 20, 29, 30, 100].map(|at| of.get(at));
+        assert_eq!(found(&map), [1, 2, 1, 1, 0, 0]);
+        assert_eq!(found(&copy), [1, 1, 3, 1, 0, 4]);
+        assert_eq!(found(&again), [1, 1, 1, 1, 0, 0]);
+    }
 
     #[test]
     fn values_of_bytes() {

@@ -3,7 +3,7 @@
 
 use super::chunks::Chunks;
 use super::error::{ReplayError, dense, size, slot};
-use super::handed_source::HandedSource;
+use super::handed_source::{Fork, HandedSource};
 use crate::analysis::Handed;
 use crate::id::{BlockId, FunctionId, InstructionId, ProcessId, ThreadId};
 use crate::load::Detail;
@@ -228,6 +228,14 @@ impl Code {
         match self.packed {
             true => self.handed.between(connection, self.parts.as_ref(), range),
             false => Ok(Vec::new()),
+        }
+    }
+
+    /// Where processes are made and begin, each with the step before, in order.
+    pub(super) fn forks(&self, connection: &Connection) -> Result<&[(i64, Fork)], ReplayError> {
+        match self.packed {
+            true => self.handed.forks(connection),
+            false => Ok(&[]),
         }
     }
 

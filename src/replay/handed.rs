@@ -4,11 +4,12 @@
 use super::cell::{Bytes, Cell, Space};
 use super::code::{BlockAccess, Code, Place};
 use super::error::ReplayError;
+use super::handed_source::Fork;
 use super::saves::StoreId;
 use super::window::{Part, Piece, Way};
 use crate::analysis::{self, Registers};
 use crate::event::RegSpan;
-use crate::id::AccessRef;
+use crate::id::{AccessRef, ProcessId, ThreadId};
 use duckdb::Connection;
 
 /// What becomes of registers behind a step.
@@ -22,10 +23,29 @@ pub enum Handed {
     Done { number: u64 },
     /// They have what is in memory from an address on.
     Loaded { registers: Bytes, from: Cell },
-    /// They have what no step wrote.
+    /// They have what a processor gives a handler.
     Given { registers: Bytes },
+    /// They have what no step wrote, and nothing more is known of it.
+    Unwritten { registers: Bytes },
     /// What a handler has saved is in memory as what the registers had.
     Left { save: StoreId, registers: Bytes, memory: Bytes },
+}
+
+/// A process that is made by a thread, by its place among all that are made, or begins in one: with the memory and the
+/// registers that the other one has then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forked {
+    pub number: u64,
+    pub begins: bool,
+    pub process: ProcessId,
+    pub thread: ThreadId,
+}
+
+impl Forked {
+    /// Its memory and its registers.
+    pub fn spaces(&self) -> [Space; 2] {
+        [Space::Memory(self.process), Space::Register(self.thread)]
+    }
 }
 
 /// A load that gives a register what another instance of a handler has saved.
@@ -46,18 +66,23 @@ pub(super) struct Handing<'a> {
     restored: Vec<Restored>,
     /// Behind the step that was asked for last.
     now: Vec<Handed>,
+    /// Processes that are made, or begin, behind it.
+    forked: Vec<Forked>,
+    /// Of the whole run, by the step before.
+    forks: &'a [(i64, Fork)],
 }
 
 impl<'a> Handing<'a> {
     pub fn new(code: &'a Code, connection: &'a Connection, way: Way) -> Handing<'a> {
         let part = Part::new(way);
-        let (list, restored, now) = Default::default();
-        Handing { code, connection, part, list, restored, now }
+        let (list, restored, now, forked) = Default::default();
+        Handing { code, connection, part, list, restored, now, forked, forks: &[] }
     }
 
     /// Loads what a piece needs, and what its neighbours will.
     pub fn cover(&mut self, piece: &Piece) -> Result<(), ReplayError> {
         let Some((first, last)) = self.part.cover(piece) else { return Ok(()) };
+        self.forks = self.code.forks(self.connection)?;
         self.list.clear();
         self.restored.clear();
         // What is found by the step behind the last one happens behind that.
@@ -83,6 +108,7 @@ impl<'a> Handing<'a> {
                     Handed::Loaded { registers: bytes(span), from: Cell { space, address } }
                 }
                 Registers::Given { span } => Handed::Given { registers: bytes(span) },
+                Registers::Unwritten { span } => Handed::Unwritten { registers: bytes(span) },
                 Registers::Left { span, store, address } => {
                     let space = Space::Memory(self.code.process(thread));
                     let (registers, first) = (bytes(span), Cell { space, address });
@@ -106,16 +132,37 @@ impl<'a> Handing<'a> {
         self.code.is_handed()
     }
 
-    /// What is handed behind a step of a piece: behind its last, if behind any.
-    pub fn behind(&mut self, piece: &Piece, step: usize) -> &[Handed] {
+    /// Goes to a step of a piece: what is handed is so behind its last, if behind any.
+    pub fn go_to(&mut self, piece: &Piece, step: usize) {
         self.now.clear();
-        if step + 1 == piece.end_step && !self.list.is_empty() {
-            let found = piece.seq(step).cast_unsigned() + 1;
+        self.forked.clear();
+        if step + 1 < piece.end_step {
+            return;
+        }
+        let seq = piece.seq(step);
+        if !self.list.is_empty() {
+            let found = seq.cast_unsigned() + 1;
             let from = self.list.partition_point(|(seq, _)| *seq < found);
             let here = self.list[from..].iter().take_while(|(seq, _)| *seq == found);
             self.now.extend(here.map(|(_, handed)| handed.clone()));
         }
+        let from = self.forks.partition_point(|(before, _)| *before < seq);
+        for &(_, fork) in self.forks[from..].iter().take_while(|(before, _)| *before == seq) {
+            let thread = fork.begins_in.unwrap_or(piece.thread);
+            let (number, begins) = (fork.number, fork.begins_in.is_some());
+            let process = self.code.process(thread);
+            self.forked.push(Forked { number, begins, process, thread });
+        }
+    }
+
+    /// What is handed behind the step that was gone to.
+    pub fn behind(&self) -> &[Handed] {
         &self.now
+    }
+
+    /// Processes that are made, or begin, behind it.
+    pub fn forked(&self) -> &[Forked] {
+        &self.forked
     }
 
     /// The save that a load of a step restores, if another instance of the handler made it.

@@ -1,12 +1,15 @@
-//! What the pass tells of registers beside the steps, of the whole run or of the chunks that are asked for.
+//! What the pass tells of registers beside the steps, of the whole run or of the chunks that are asked for; and where
+//! processes are made and begin.
 
 use super::error::ReplayError;
 use crate::analysis::Handed;
+use crate::id::ThreadId;
 use crate::load::handed;
 use crate::load::parts::Parts;
 use duckdb::Connection;
+use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Where what is handed comes from.
 #[derive(Default)]
@@ -17,12 +20,64 @@ pub(super) struct HandedSource {
     all: OnceCell<Vec<Handed>>,
     /// By chunk.
     of_chunks: RefCell<BTreeMap<usize, Vec<Handed>>>,
+    /// By the step before.
+    forks: OnceCell<Vec<(i64, Fork)>>,
+}
+
+/// A process is made by the step before, or begins in a thread. The number is its place among all that are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fork {
+    pub number: u64,
+    pub begins_in: Option<ThreadId>,
 }
 
 impl HandedSource {
     /// Whether there is any, as far as that was asked.
     pub fn is_any(&self) -> bool {
         self.any.get() == Some(&true)
+    }
+
+    /// Where processes are made and begin, in order. Those that begin and have no parent in the run are left out.
+    pub fn forks(&self, connection: &Connection) -> Result<&[(i64, Fork)], ReplayError> {
+        if let Some(forks) = self.forks.get() {
+            return Ok(forks);
+        }
+        // Processes come one behind the other.
+        let sql = "SELECT min(thread_id), CAST(sum(steps) AS BIGINT) FROM thread GROUP BY process_id ORDER BY min(thread_id)";
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        let (mut firsts, mut behind) = (FxHashMap::default(), 0i64);
+        while let Some(r) = rows.next()? {
+            let (thread, steps): (ThreadId, Option<i64>) = (r.get(0)?, r.get(1)?);
+            let steps = steps.unwrap_or(0);
+            if steps > 0 {
+                firsts.insert(behind, thread);
+            }
+            behind = behind.saturating_add(steps);
+        }
+        let mut forks: Vec<(i64, Fork)> = Vec::new();
+        // A number may be used again.
+        let mut made: FxHashMap<u64, VecDeque<u64>> = FxHashMap::default();
+        if firsts.len() > 1 {
+            for (number, (seq, fork)) in (0..).zip(handed::forks(connection)?) {
+                let seq = seq.cast_signed();
+                match fork {
+                    handed::Fork::Made { pid } => {
+                        made.entry(pid).or_default().push_back(number);
+                        forks.push((seq, Fork { number, begins_in: None }));
+                    }
+                    handed::Fork::Begins { pid } => {
+                        // Of those that begin at one place, one has steps: the last.
+                        forks.pop_if(|(at, fork)| *at == seq && fork.begins_in.is_some());
+                        let number = made.get_mut(&pid).and_then(VecDeque::pop_front);
+                        if let Some((number, &thread)) = number.zip(firsts.get(&seq)) {
+                            forks.push((seq, Fork { number, begins_in: Some(thread) }));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(self.forks.get_or_init(|| forks))
     }
 
     /// What the steps from `first` to `last` find, in order.

@@ -149,13 +149,13 @@ impl Mapped {
         self.processes.keys().copied()
     }
 
-    /// The first process that has an image at some time.
-    pub fn process_of(&self, image: usize) -> Option<ProcessId> {
+    /// The processes that have an image at some time, in order.
+    pub fn processes_of(&self, image: usize) -> BTreeSet<ProcessId> {
         let has = |of: &Stretches| {
             let mut since = of.values().flat_map(|stretch| &stretch.since);
             since.any(|(_, layer)| *layer == Some(Layer::Image(image)))
         };
-        self.processes.iter().filter(|(_, of)| has(of)).map(|(process, _)| *process).min()
+        self.processes.iter().filter(|(_, of)| has(of)).map(|(process, _)| *process).collect()
     }
 }
 
@@ -369,7 +369,10 @@ mod tests {
         assert_eq!(at(&all, 1, 100, 0x10000), None);
         let other = [0x1040, 0x2000, 0x4000, 0x4010].map(|address| at(&all, 2, 71, address));
         assert_eq!(other, [b, n, Some(Layer::Device(3)), n]);
-        assert_eq!([0, 1].map(|image| all.process_of(image)), [Some(A), Some(A)]);
+        assert_eq!(
+            [0, 1].map(|image| all.processes_of(image).first().copied()),
+            [Some(A), Some(A)]
+        );
         let lies = all.at(A, 25, (0x1100, 0x1200)).map(|lies| lies.steps);
         assert_eq!(lies, Some((20, 30)));
     }

@@ -7,6 +7,7 @@ use super::error::ReplayError;
 use super::window::{Part, Piece, Way};
 use crate::id::ProcessId;
 use duckdb::{Connection, params};
+use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
 /// What is done to bytes of memory.
@@ -36,6 +37,8 @@ pub struct Outside {
     /// Its last byte; it does not go round the end of memory.
     pub last: u64,
     pub change: Change,
+    /// It is mapped.
+    is_map: bool,
 }
 
 impl Outside {
@@ -101,6 +104,7 @@ pub(super) fn outsides(
             address,
             last: address.saturating_add(more),
             change,
+            is_map: kind == "map",
         });
     }
     Ok(list)
@@ -116,6 +120,14 @@ impl<'a> Outsides<'a> {
         if let Some((first, last)) = self.part.cover(piece) {
             self.code.cover(self.connection, (first, last))?;
             self.list = outsides(self.connection, (first, last))?;
+            // Where a process begins with its parent's memory, what lies there is told again.
+            let begins = self.code.forks(self.connection)?.iter();
+            let begins = begins.filter_map(|(seq, fork)| Some((*seq, fork.begins_in?)));
+            let begins: FxHashSet<(i64, ProcessId)> =
+                begins.map(|(seq, thread)| (seq, self.code.process(thread))).collect();
+            if !begins.is_empty() {
+                self.list.retain(|o| !o.is_map || !begins.contains(&(o.seq, o.process)));
+            }
         }
         Ok(())
     }

@@ -399,9 +399,9 @@ impl Places {
         self.mapped.processes().chain([ProcessId::FIRST]).collect()
     }
 
-    /// The first process that has a variable's image. None: all have it.
-    pub fn process_of(&self, variable: &Variable) -> Option<ProcessId> {
-        self.mapped.process_of(variable.image?)
+    /// The processes that have a variable's image, in order. None: all have it.
+    pub fn processes_of(&self, variable: &Variable) -> BTreeSet<ProcessId> {
+        variable.image.map(|image| self.mapped.processes_of(image)).unwrap_or_default()
     }
 
     /// `quant+12`, or the address.

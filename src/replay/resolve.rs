@@ -6,7 +6,7 @@
 use super::cell::{Bytes, Cell, Space};
 use super::code::{BlockAccess, Code, Place};
 use super::error::ReplayError;
-use super::handed::{Handed, Handing};
+use super::handed::{Forked, Handed, Handing};
 use super::outside::{Outside, Outsides};
 use super::saves::{Save, Saves, StoreId};
 use super::window::{Backwards, Piece, Way};
@@ -46,7 +46,9 @@ pub struct Step<'a> {
     pub effects: &'a [Effect],
     /// Registers that it saves and that are restored later, as they are before the step.
     pub saves: &'a [(StoreId, Bytes)],
-    /// What happens to memory behind it.
+    /// Processes that are made, or begin, behind it.
+    pub forked: &'a [Forked],
+    /// What happens to memory behind that.
     pub outside: &'a [Outside],
     /// What becomes of registers behind that.
     pub handed: &'a [Handed],
@@ -88,7 +90,10 @@ impl Resolver<'_> {
             let matters = |s: &&Save| s.last_restore.is_some() || others && !s.exposed;
             for save in saves.iter().filter(matters) {
                 let first = Cell { space: register, address: save.register.into() };
-                self.saved.push((save.store, Bytes { first, size: save.bytes }));
+                // In forked processes it is the same save.
+                if self.saved.last().is_none_or(|(store, _)| *store != save.store) {
+                    self.saved.push((save.store, Bytes { first, size: save.bytes }));
+                }
             }
         }
         // Almost always empty: a step that restores registers is rare, and this does not allocate.
@@ -107,7 +112,7 @@ impl Resolver<'_> {
             let what = if access.is_write {
                 match restored.iter().find(|save| save.is_of(access)) {
                     Some(save) => {
-                        What::Restore { save: save.store, is_last: save.last_restore == Some(seq) }
+                        What::Restore { save: save.store, is_last: save.last_of_all == Some(seq) }
                     }
                     None => match self.handing.restored(seq, access) {
                         Some(save) if space.is_register() => What::Restore { save, is_last: true },
@@ -115,7 +120,7 @@ impl Resolver<'_> {
                     },
                 }
             } else {
-                if saves.iter().any(|save| !save.exposed && save.is_of(access)) {
+                if saves.iter().any(|save| save.is_own && !save.exposed && save.is_of(access)) {
                     continue;
                 }
                 let found = restores
@@ -133,6 +138,7 @@ impl Resolver<'_> {
             let bytes = Bytes { first: Cell { space, address }, size: access.size };
             self.effects.push(Effect { what, ordinal: access.ordinal, bytes });
         }
+        self.handing.go_to(piece, step);
         Step {
             seq,
             instruction: piece.block.instructions[step],
@@ -140,8 +146,9 @@ impl Resolver<'_> {
             call: piece.call,
             effects: &self.effects,
             saves: &self.saved,
+            forked: self.handing.forked(),
             outside: self.outsides.behind(piece, step),
-            handed: self.handing.behind(piece, step),
+            handed: self.handing.behind(),
         }
     }
 

@@ -32,6 +32,10 @@ pub struct Save {
     pub last_restore: Option<i64>,
     /// Something else read what was stored, so that the save's read of the register counts.
     pub exposed: bool,
+    /// Of the instance that saved, not of that of a process that was forked since.
+    pub is_own: bool,
+    /// Step of the last restore by any of these.
+    pub last_of_all: Option<i64>,
 }
 
 pub(super) struct Saves<'a> {
@@ -81,7 +85,17 @@ impl<'a> Saves<'a> {
                 address: r.get(5)?,
                 last_restore: r.get(6)?,
                 exposed: r.get(7)?,
+                is_own: true,
+                last_of_all: None,
             });
+        }
+        // The instance that saved comes first; a forked process goes on with what it was saved.
+        self.list.sort_by_key(|save| (save.store, save.call));
+        for same in self.list.chunk_by_mut(|a, b| a.store == b.store) {
+            let last = same.iter().map(|save| save.last_restore).max().flatten();
+            for (i, save) in same.iter_mut().enumerate() {
+                (save.is_own, save.last_of_all) = (i == 0, last);
+            }
         }
         self.by_step.clear();
         ranges(&self.list, |s| s.store.seq, &mut self.by_step);

@@ -5,7 +5,7 @@ use super::bytes::ByteMap;
 use super::cell::{Bytes, Cell, Space};
 use super::code::{Code, Fetch};
 use super::error::ReplayError;
-use super::handed::Handed;
+use super::handed::{Forked, Handed};
 use super::outside::{Change, Outside};
 use super::resolve::{Step, What};
 use super::saves::StoreId;
@@ -74,6 +74,8 @@ struct Shadow {
     kept: FxHashMap<StoreId, Vec<Option<Write>>>,
     /// By number of an exception or signal: those of registers that are kept, in their order.
     at_exceptions: FxHashMap<u64, Vec<(Cell, Option<Write>)>>,
+    /// By number of a process that has been made: of memory and registers, as it begins.
+    at_forks: FxHashMap<u64, [Writers; 2]>,
     /// Of the access that is being looked at.
     writers: Vec<Option<Write>>,
 }
@@ -148,9 +150,22 @@ impl Shadow {
                 }
             }
         }
+        step.forked.iter().for_each(|forked| self.forked(forked));
         step.outside.iter().for_each(|outside| self.outside(outside));
         step.handed.iter().for_each(|handed| self.handed(handed));
         observer.end(step)
+    }
+
+    /// A process begins with what its parent has when it makes it.
+    fn forked(&mut self, forked: &Forked) {
+        if !forked.begins {
+            let copies = forked.spaces().map(|space| self.space(space).copy());
+            self.at_forks.insert(forked.number, copies);
+        } else if let Some(copies) = self.at_forks.remove(&forked.number) {
+            for (space, copy) in forked.spaces().into_iter().zip(copies) {
+                *self.space(space) = copy;
+            }
+        }
     }
 
     fn handed(&mut self, handed: &Handed) {
@@ -190,7 +205,7 @@ impl Shadow {
                     self.space(space).visit(address.wrapping_add(at), 1, |w| *w = writer);
                 }
             }
-            Handed::Given { registers } => {
+            Handed::Given { registers } | Handed::Unwritten { registers } => {
                 let Cell { space, address } = registers.first;
                 self.space(space).visit(address, registers.size.into(), |w| *w = None);
             }
@@ -202,7 +217,11 @@ impl Shadow {
         let &Outside { address, last, ref change, .. } = outside;
         let memory = self.space(outside.space());
         match *change {
-            Change::Gap => *self = Shadow::default(),
+            // What was before is known of processes that were made before.
+            Change::Gap => {
+                let at_forks = std::mem::take(&mut self.at_forks);
+                *self = Shadow { at_forks, ..Shadow::default() };
+            }
             Change::Read(_) => {}
             Change::Write(_) | Change::New => memory.take(address, last, |_, _| ()),
             Change::Move { to } | Change::Copy { to } => {
@@ -282,6 +301,7 @@ impl Shown {
                         effects: &[],
                         saves: &[],
                         outside: &[],
+                        forked: &[],
                         handed: &[],
                     };
                     // A chunk has less steps than that.

@@ -11,6 +11,7 @@ use super::run_events::{event, put_event};
 use super::source;
 use super::tables::RunState;
 use crate::analysis::block::Last;
+use crate::analysis::forks::{Forked, ForkedThread};
 use crate::analysis::levels::{Handler, Interrupted, Kept, Levels};
 use crate::analysis::memory::Version;
 use crate::analysis::origin::{Origin, Packed};
@@ -26,7 +27,7 @@ use crate::event::{Event, RegSpan};
 use crate::id::{AccessRef, ActorId, CallId, FunctionId, InstructionId, IntervalId, Seq, ThreadId};
 
 /// Changes whenever it reads differently.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 
 /// What is kept of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -257,15 +258,15 @@ fn saved(from: &mut Section) -> Result<Cell, ChunkError> {
 }
 
 fn put_store(out: &mut Vec<u8>, store: &Store) {
-    let Store { call, register, address, access, read, actor, value, kept, framed, across } =
-        *store;
+    let Store { call, register, address, access, read, actor, value, across, .. } = *store;
     put(out, call.get().into());
     put_span(out, register);
     for number in [address, access, read.into(), actor.get().into(), across] {
         put(out, number);
     }
     put_option(out, value, put);
-    out.push(u8::from(kept) << 1 | u8::from(framed));
+    let flags = [store.framed, store.kept, store.inherited];
+    out.push((0..).zip(flags).fold(0, |all, (bit, flag)| all | u8::from(flag) << bit));
 }
 
 fn store(from: &mut Section) -> Result<Store, ChunkError> {
@@ -273,8 +274,20 @@ fn store(from: &mut Section) -> Result<Store, ChunkError> {
     let (address, access, read) = (from.number()?, from.number()?, short(from)?);
     let (actor, across) = (id(from, ActorId::new)?, from.number()?);
     let (value, flags) = (from.option(Section::number)?, from.byte()?);
-    let (kept, framed) = (flags & 2 != 0, flags & 1 != 0);
-    Ok(Store { call, register, address, access, read, actor, value, kept, framed, across })
+    let [framed, kept, inherited] = [1, 2, 4].map(|bit| flags & bit != 0);
+    Ok(Store {
+        call,
+        register,
+        address,
+        access,
+        read,
+        actor,
+        value,
+        kept,
+        framed,
+        across,
+        inherited,
+    })
 }
 
 fn put_save(out: &mut Vec<u8>, save: &SaveState) {
@@ -585,11 +598,21 @@ pub fn pack_state(state: &State) -> std::io::Result<Vec<u8>> {
     put_list(out, &state.waits, put_waiting);
     put(out, state.exceptions);
     put_list(out, &state.left, put_left);
-    put_list(out, &state.forks, |out, (pid, versions)| {
-        put(out, *pid);
-        put_versions(out, versions);
+    put_list(out, &state.forks, |out, fork| {
+        put(out, fork.pid);
+        put_versions(out, &fork.memory);
+        put_option(out, fork.thread.as_ref(), put_forked);
     });
+    put_option(out, state.begins.as_ref(), put_forked);
     frame::pack(out)
+}
+
+fn put_forked(out: &mut Vec<u8>, thread: &ForkedThread) {
+    put_thread(out, thread);
+}
+
+fn forked(from: &mut Section) -> Result<ForkedThread, ChunkError> {
+    Ok(Box::new(thread(from)?))
 }
 
 /// Unpacks a state.
@@ -610,7 +633,11 @@ pub fn unpack_state(data: &[u8]) -> Result<State, ChunkError> {
     let memory = versions(from)?;
     let (threads, waits) = (from.list(thread)?, from.list(waiting)?);
     let (exceptions, left) = (from.number()?, from.list(left)?);
-    let forks = from.list(|from| Ok((from.number()?, versions(from)?)))?;
+    let forks = from.list(|from| {
+        let (pid, memory) = (from.number()?, versions(from)?);
+        Ok(Forked { pid, memory, thread: from.option(forked)? })
+    })?;
+    let begins = from.option(forked)?;
     Ok(State {
         calls,
         intervals,
@@ -624,17 +651,10 @@ pub fn unpack_state(data: &[u8]) -> Result<State, ChunkError> {
         exceptions,
         left,
         forks,
+        begins,
     })
 }
 
-const KINDS: [CallKind; 6] = [
-    CallKind::Call,
-    CallKind::Tail,
-    CallKind::Signal,
-    CallKind::Root,
-    CallKind::Stub,
-    CallKind::Gap,
-];
 const ENDINGS: [Ending; 4] = [Ending::Return, Ending::Tail, Ending::Unwound, Ending::Open];
 
 fn put_call(out: &mut Vec<u8>, (call, bytes_in): &(Call, u64)) {
@@ -666,7 +686,7 @@ fn call(from: &mut Section) -> Result<(Call, u64), ChunkError> {
     let (parent, tail_of) = (maybe(from, CallId::new)?, maybe(from, CallId::new)?);
     let (thread, depth) = (id(from, ThreadId::new)?, from.id()?);
     let site = maybe(from, InstructionId::new)?;
-    let kind = KINDS.get(usize::from(from.byte()?)).copied();
+    let kind = CallKind::ALL.get(usize::from(from.byte()?)).copied();
     let ending = ENDINGS.get(usize::from(from.byte()?)).copied();
     let (Some(kind), Some(ending)) = (kind, ending) else { return Err(damaged) };
     let (begin, end) = (point(from)?, point(from)?);
@@ -905,6 +925,7 @@ mod tests {
             kept: true,
             framed: false,
             across: 3,
+            inherited: true,
         }
     }
 
@@ -987,13 +1008,19 @@ mod tests {
             ..ThreadState::default()
         };
         let versions = vec![(0x1000, 8, cell(1)), (0x2000, 4, cell(5))];
+        let forked = |pid, memory, thread: Option<ThreadState>| Forked {
+            pid,
+            memory,
+            thread: thread.map(Box::new),
+        };
         let state = State {
             calls: 9,
             memory: versions.clone(),
-            threads: vec![thread, ThreadState::default()],
             exceptions: 11,
             left: vec![Left { store: store_at(0x5000), kept, restores: 0, last_restore: None }],
-            forks: vec![(77, versions), (78, Vec::new())],
+            forks: vec![forked(77, versions, Some(thread.clone())), forked(78, Vec::new(), None)],
+            threads: vec![thread.clone(), ThreadState::default()],
+            begins: Some(Box::new(thread)),
             ..State::default()
         };
         let packed = pack_state(&state).expect("packed");

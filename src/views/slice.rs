@@ -122,25 +122,26 @@ fn criterion(
     let found = rows::<i32>(connection, report!("slice_variable"), &[&text])?;
     let of_process = |id: i32| {
         let variable = places.variables().iter().find(|v| v.id == id)?;
-        let there = given.is_none_or(|of| places.process_of(variable).is_none_or(|p| p == of));
-        there.then_some(variable)
+        let all = places.processes_of(variable);
+        let there = given.is_none_or(|of| all.is_empty() || all.contains(&of));
+        there.then_some((variable, all.first().copied()))
     };
     let mut found: Vec<_> =
         found.iter().filter_map(|(id, path)| Some((of_process(*id)?, path.as_deref()))).collect();
     // A name that the program has is not a library's.
-    if let Some(&(first, _)) = found.first() {
-        found.retain(|(v, _)| v.is_with(first));
+    if let Some(&((first, _), _)) = found.first() {
+        found.retain(|((v, _), _)| v.is_with(first));
     }
     if found.len() > 1 {
-        let name = |&(v, path): &(&Variable, Option<&str>)| match path {
+        let name = |&((v, _), path): &((&Variable, _), Option<&str>)| match path {
             Some(path) => format!("{path}:{} at {:#x}", v.name, v.address),
             None => format!("{} at {:#x}", v.name, v.address),
         };
         return Err(several(shown, found.iter().map(name)));
     }
     match found.first().map(|&(variable, _)| variable) {
-        Some(v) => {
-            let process = given.or(places.process_of(v)).unwrap_or(ProcessId::FIRST);
+        Some((v, first)) => {
+            let process = given.or(first).unwrap_or(ProcessId::FIRST);
             Ok((
                 Criterion::Memory { process, address: v.address, bytes: v.size },
                 format!("{} ({} bytes at {:#x}{})", v.name, v.size, v.address, whose(process)?),

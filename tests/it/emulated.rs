@@ -82,6 +82,8 @@ pub fn nothing_comes_from_the_handler(target: &str, db: &Path) {
     let flows = "count(*) FROM function_dataflow WHERE writer IN ('count', 'tick')
                  AND reader IN ('chain', 'scaled')";
     assert_eq!(number(flows), 0, "{target}");
+    let given = "count(*) FROM function_dataflow WHERE writer IN ('chain', 'scaled', 'main') AND reader = 'tick'";
+    assert_eq!(number(given), 0, "{target}");
     let backward = ["slice", utf8(db), "--at", "result", "--group", "--limit", "0"];
     let slice = ok(&[&backward[..], &["--format", "csv"]].concat());
     assert!(slice.contains(",chain,") && slice.contains(",main,"), "{target}: {slice}");

@@ -21,6 +21,7 @@ mod files;
 mod fir;
 mod flows;
 mod foreign;
+mod forks;
 mod formats;
 mod functions;
 #[path = "../../fuzz/mod.rs"]

@@ -131,7 +131,7 @@ fn same_rows(packed: &Path, rows_of: &Path) {
 
 /// Rows of chunks that are gone through alone are those of the whole run, in whatever order and however
 /// many at once; gives how many chunks there are.
-fn same_parts(packed: &Path, rows_of: &Path) -> usize {
+pub fn same_parts(packed: &Path, rows_of: &Path) -> usize {
     use addfg::internals::load::packed::Wanted;
     use addfg::internals::load::{Detail, parts::Parts, states};
     states::make(&addfg::internals::store::open::open(packed, true).unwrap()).unwrap();
@@ -634,7 +634,7 @@ fn same_memory(packed: &Path, rows_of: &Path) {
     }
 }
 
-fn same_answer(packed: &Path, rows_of: &Path, words: &[&str]) {
+pub fn same_answer(packed: &Path, rows_of: &Path, words: &[&str]) {
     let words: Vec<String> =
         words.iter().chain(&["--format", "csv"]).map(|word| word.to_string()).collect();
     let (a, b) = (answer(packed, &words), answer(rows_of, &words));

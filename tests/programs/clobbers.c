@@ -1,9 +1,10 @@
-/* A timer's handler leaves other values in all registers that a call may change; what it interrupts has its own again. */
+/* A timer's handler leaves other values in all registers that a call may change; what it interrupts has its own again.
+ * What the handler is given the kernel gives it. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/time.h>
 
-static volatile int ticks;
+static volatile int ticks, numbers;
 volatile unsigned result;
 
 #if defined __x86_64__
@@ -26,7 +27,7 @@ __attribute__((noinline)) void count(void)
 
 static void tick(int number)
 {
-    (void)number;
+    numbers += number;
     count();
 }
 

@@ -178,10 +178,15 @@ impl<'a> Walk<'a> {
                 thread.stack.push(OpenCall { call, signal: true, from: source });
                 Ok(EdgeType::ContextChange)
             }
-            ("root" | "gap", _) => {
+            ("root" | "gap" | "fork", _) => {
                 thread.stack.clear();
                 thread.stack.push(OpenCall { call, signal: false, from: START });
-                Ok(if kind == "root" { EdgeType::Entry } else { EdgeType::Unknown })
+                Ok(match kind.as_str() {
+                    "gap" => EdgeType::Unknown,
+                    // What was called in the process before comes back in this one.
+                    "fork" if from.is_some() => EdgeType::Return,
+                    _ => EdgeType::Entry,
+                })
             }
             _ => {
                 thread.stack.push(OpenCall { call, signal: false, from: source });

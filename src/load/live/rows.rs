@@ -2,6 +2,7 @@
 
 use super::message::{Numbers, bad};
 use super::planner::Planner;
+use crate::analysis::stack::CallKind;
 use crate::id::FunctionId;
 use crate::load::{BuildError, Report};
 use rustc_hash::FxHashMap;
@@ -231,8 +232,7 @@ impl Rows {
     pub fn named(&self, planner: &Planner, by_context: bool) -> LiveSums {
         let mut sums = self.looked_at(planner);
         for &([caller, callee, kind], [calls, steps]) in &self.calls {
-            let kind = ["call", "tail", "signal", "root", "stub", "gap"].get(kind as usize);
-            let kind = kind.copied().unwrap_or_default().to_owned();
+            let kind = CallKind::ALL.get(kind as usize).map_or("", |kind| kind.name()).to_owned();
             let key = (name(planner, caller), name(planner, callee), kind);
             let row = sums.calls.entry(key).or_default();
             row.calls += calls;

@@ -186,10 +186,8 @@ fn merged_steps(known: &Known, rows: &Rows) -> FxHashMap<FunctionId, MergedSteps
 }
 
 fn call_edges(known: &Known, rows: &[([u32; 3], [u64; 2])]) -> Vec<CallEdge> {
-    use CallKind::{Call, Gap, Root, Signal, Stub, Tail};
-    let kinds = [Call, Tail, Signal, Root, Stub, Gap];
     let edge = |&([caller, callee, kind], [calls, steps]): &([u32; 3], [u64; 2])| {
-        let (callee, kind) = (known.function(callee)?, *kinds.get(kind as usize)?);
+        let (callee, kind) = (known.function(callee)?, *CallKind::ALL.get(kind as usize)?);
         Some(((known.function(caller), callee, kind), calls, steps))
     };
     CallEdge::list(rows.iter().filter_map(edge))

@@ -10,7 +10,7 @@ use crate::replay::cell::{Bytes, Cell, Space};
 use crate::replay::code::Code;
 use crate::replay::control::ControlFlow;
 use crate::replay::error::ReplayError;
-use crate::replay::handed::Handed;
+use crate::replay::handed::{Forked, Handed};
 use crate::replay::outside::{Change, Outside};
 use crate::replay::places::Places;
 use crate::replay::resolve::{BackSteps, Flags, Step, What};
@@ -178,12 +178,29 @@ impl<'a> Decisions<'a> {
         }
     }
 
+    /// Before the first step of a process, which is `first` in a thread: what nothing in it decided.
+    fn leave_process(&mut self, thread: ThreadId, first: i64) -> Option<Reader> {
+        let Decisions { undecided, called, begins, .. } = self;
+        let mut nearest = called.remove(&thread);
+        undecided.retain(|call, blocks| {
+            let stays = begins.get(call) != Some(&first);
+            if !stays {
+                let all = blocks.values().copied().chain(nearest);
+                nearest = all.min_by_key(|reader| reader.depth);
+            }
+            stays
+        });
+        nearest
+    }
+
     fn is_empty(&self) -> bool {
         self.called.is_empty() && self.undecided.values().all(BTreeMap::is_empty)
     }
 }
 
 struct Backward<'a> {
+    code: &'a Code,
+    connection: &'a Connection,
     slice: Gathered,
     places: &'a Places,
     bounds: Bounds,
@@ -193,6 +210,10 @@ struct Backward<'a> {
     asleep: FxHashMap<StoreId, Vec<(Cell, Want)>>,
     /// By number of an exception or signal: wants of registers that were kept then.
     at_exceptions: FxHashMap<u64, Vec<(Cell, Want)>>,
+    /// By number of a process that has begun: wants of its memory and registers, by their addresses.
+    at_forks: FxHashMap<u64, [Vec<(u64, Want)>; 2]>,
+    /// By that number: what ran there because the process was made.
+    decided_by_fork: FxHashMap<u64, Reader>,
     decisions: Option<Decisions<'a>>,
     /// The criterion's step.
     criterion: Option<i64>,
@@ -234,7 +255,11 @@ impl BackSteps for Backward<'_> {
         {
             return Ok(to);
         }
+        // Where processes are made or begin, wants become others'.
+        let forks = self.code.forks(self.connection)?;
+        let fork = forks[..forks.partition_point(|(seq, _)| *seq <= to)].last();
         let saved = self.asleep.keys().map(|save| save.seq).filter(|seq| *seq <= to).max();
+        let saved = saved.max(fork.map(|(seq, _)| *seq));
         let written = match (&self.written, &self.writes) {
             (Some(index), _) => index.last(to, self.wanted.addresses()),
             (None, Some(writes)) => writes.last(to, self.wanted.addresses())?,
@@ -246,6 +271,7 @@ impl BackSteps for Backward<'_> {
     fn step(&mut self, step: &Step) -> bool {
         step.handed.iter().rev().for_each(|handed| self.handed(step.seq + 1, handed));
         self.outside(step);
+        step.forked.iter().rev().for_each(|forked| self.forked(step.seq, forked));
         let part = self.still.as_mut().map(|still| still.part(step));
         if part == Some(Part::Over) {
             self.still = None;
@@ -273,9 +299,10 @@ impl BackSteps for Backward<'_> {
         if let Some(decisions) = &mut self.decisions {
             decisions.leave(step);
         }
-        for (save, _) in step.saves {
+        for (save, bytes) in step.saves {
             for (first, woken) in self.asleep.remove(save).into_iter().flatten() {
-                let lists = &mut self.lists;
+                // What a forked process gives back its parent has saved.
+                let (lists, first) = (&mut self.lists, Cell { space: bytes.first.space, ..first });
                 self.wanted.visit(Bytes { first, size: 1 }, |_, want| lists.join(want, woken));
             }
         }
@@ -323,6 +350,38 @@ impl Backward<'_> {
         }
     }
 
+    /// What is wanted of a process that begins is wanted of its parent, as that was when it made it.
+    fn forked(&mut self, seq: i64, forked: &Forked) {
+        let &Forked { number, begins, thread, .. } = forked;
+        if let Some(decisions) = &mut self.decisions {
+            if begins {
+                let left = decisions.leave_process(thread, seq + 1);
+                self.decided_by_fork.extend(left.map(|reader| (number, reader)));
+            } else if let Some(reader) = self.decided_by_fork.remove(&number) {
+                decisions.called.insert(thread, reader);
+            }
+        }
+        let wanted = &mut self.wanted;
+        if begins {
+            let taken = forked.spaces().map(|space| {
+                let mut taken = Vec::new();
+                wanted.each_known(space, |at, want| taken.push((at, std::mem::take(want))));
+                taken
+            });
+            if taken.iter().any(|taken| !taken.is_empty()) {
+                self.at_forks.insert(number, taken);
+            }
+            return;
+        }
+        let woken = self.at_forks.remove(&number).unwrap_or_default();
+        for (space, woken) in forked.spaces().into_iter().zip(woken) {
+            for (address, woken) in woken {
+                let (lists, first) = (&mut self.lists, Cell { space, address });
+                wanted.visit(Bytes { first, size: 1 }, |_, want| lists.join(want, woken));
+            }
+        }
+    }
+
     /// What became of wanted registers before a step.
     fn handed(&mut self, seq: i64, handed: &Handed) {
         match handed {
@@ -357,10 +416,13 @@ impl Backward<'_> {
                     self.asleep.entry(*save).or_default().extend(taken);
                 }
             }
-            Handed::Given { registers } => {
-                let source = || Source::Kernel(Sources::FRAME.into());
+            Handed::Given { registers } | Handed::Unwritten { registers } => {
                 for (cell, want) in self.taken_bytes(*registers) {
-                    let slice = &mut self.slice;
+                    let (slice, places) = (&mut self.slice, self.places);
+                    let source = || match handed {
+                        Handed::Given { .. } => Source::Kernel(Sources::FRAME.into()),
+                        _ => unwritten(places, cell, seq),
+                    };
                     if want == Want::Criterion {
                         slice.criterion_source(source(), cell, seq);
                     }
@@ -417,6 +479,8 @@ impl Backward<'_> {
             || self.wanted.len() > 0
             || !self.asleep.is_empty()
             || !self.at_exceptions.is_empty()
+            || !self.at_forks.is_empty()
+            || !self.decided_by_fork.is_empty()
             || self.decisions.as_ref().is_some_and(|d| !d.is_empty())
     }
 
@@ -511,6 +575,8 @@ pub fn backward(
     bounds: Bounds,
 ) -> Result<Option<Slice>, ReplayError> {
     let mut found = Backward {
+        code,
+        connection,
         slice: Gathered::default(),
         places,
         bounds,
@@ -518,6 +584,8 @@ pub fn backward(
         lists: Lists::default(),
         asleep: FxHashMap::default(),
         at_exceptions: FxHashMap::default(),
+        at_forks: FxHashMap::default(),
+        decided_by_fork: FxHashMap::default(),
         decisions: control.map(|flow| Decisions::new(flow, connection)).transpose()?,
         criterion: None,
         start: code.last,

@@ -3,12 +3,12 @@
 use super::found::{
     Bounds, Criterion, Execution, Gathered, MOST_BYTES, Part, Slice, SliceStep, Why,
 };
-use super::storage::{Known, Storage};
+use super::storage::{Copied, Known, Storage};
 use crate::id::InstructionId;
 use crate::replay::cell::{Bytes, Cell, Space};
 use crate::replay::code::Code;
 use crate::replay::error::ReplayError;
-use crate::replay::handed::Handed;
+use crate::replay::handed::{Forked, Handed};
 use crate::replay::outside::{Change, Outside};
 use crate::replay::resolve::{Step, What};
 use crate::replay::saves::StoreId;
@@ -76,6 +76,8 @@ struct Forward<'a> {
     kept: FxHashMap<StoreId, Vec<(Cell, Dependence)>>,
     /// By number of an exception or signal: bytes of registers that did then.
     at_exceptions: FxHashMap<u64, Vec<(Cell, Dependence)>>,
+    /// By number of a process that has been made: of its memory and registers as it begins.
+    at_forks: FxHashMap<u64, Copied<Dependence>>,
     target: Option<Target>,
     /// The criterion's step.
     criterion: Option<i64>,
@@ -120,12 +122,14 @@ impl Forward<'_> {
         // Beside the bytes that the criterion names, a step that writes them gives what it reads.
         let depth = if self.target.is_some() { reason.data } else { reason.joins.map(|r| r.0) };
         self.writes(step, depth);
+        step.forked.iter().for_each(|forked| self.forked(forked));
         self.outside(step);
         step.handed.iter().for_each(|handed| self.handed(handed));
         let goes_on = self.still.is_some()
             || self.affected.len() > 0
             || !self.kept.is_empty()
-            || !self.at_exceptions.is_empty();
+            || !self.at_exceptions.is_empty()
+            || !self.at_forks.is_empty();
         goes_on && !self.slice.leaves(self.bounds, step.seq, self.start)
     }
 
@@ -187,7 +191,10 @@ impl Forward<'_> {
                     } else {
                         self.kept.get(&save).cloned()
                     };
+                    // A forked process gives back what its parent has saved.
+                    let space = effect.bytes.first.space;
                     for (first, held) in kept.into_iter().flatten() {
+                        let first = Cell { space, ..first };
                         self.affected.visit(Bytes { first, size: 1 }, |_, now| *now = held);
                     }
                 }
@@ -233,6 +240,22 @@ impl Forward<'_> {
                 Change::Gap => affected.all(forget),
                 &Change::Move { to } | &Change::Copy { to } => self.moved(outside, to),
             }
+        }
+    }
+
+    /// A process begins with what its parent has when it makes it.
+    fn forked(&mut self, forked: &Forked) {
+        let &Forked { number, begins, process, thread } = forked;
+        if !begins {
+            let copied = self.affected.copy(process, thread);
+            if !copied.is_empty() {
+                self.at_forks.insert(number, copied);
+            }
+        } else if let Some(copied) = self.at_forks.remove(&number) {
+            for space in forked.spaces() {
+                self.affected.each_known(space, |_, known| *known = Dependence::None);
+            }
+            self.affected.put(process, thread, copied);
         }
     }
 
@@ -284,7 +307,7 @@ impl Forward<'_> {
                     affected.visit(Bytes { first, size: 1 }, |_, now| *now = held);
                 }
             }
-            Handed::Given { registers } => {
+            Handed::Given { registers } | Handed::Unwritten { registers } => {
                 affected.look(*registers, |_, dependence| *dependence = Dependence::None);
             }
         }
@@ -341,6 +364,7 @@ pub fn forward(
         affected: Storage::default(),
         kept: FxHashMap::default(),
         at_exceptions: FxHashMap::default(),
+        at_forks: FxHashMap::default(),
         target: None,
         criterion: None,
         start: code.first,

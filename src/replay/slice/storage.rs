@@ -19,6 +19,19 @@ pub(super) struct Storage<T> {
     count: [usize; 2],
 }
 
+/// What is known of memory and registers at a time; what does not change since is shared.
+pub(super) struct Copied<T> {
+    memory: ByteMap<T, 256>,
+    registers: ByteMap<T, 1024>,
+    count: [usize; 2],
+}
+
+impl<T> Copied<T> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == [0, 0]
+    }
+}
+
 /// Shows a byte to `take` and keeps count.
 #[inline]
 fn show<T: Known>(count: &mut usize, at: u64, known: &mut T, mut take: impl FnMut(u64, &mut T)) {
@@ -137,6 +150,41 @@ impl<T: Known> Storage<T> {
                     take(Cell { space, address }, known);
                 });
             });
+        }
+    }
+
+    /// The bytes of a space that something is known of.
+    pub(super) fn each_known(&mut self, space: Space, mut take: impl FnMut(u64, &mut T)) {
+        let count = &mut self.count[usize::from(space.is_register())];
+        let each = |at: u64, known: &mut T| {
+            if known.is_known() {
+                show(count, at, known, &mut take);
+            }
+        };
+        match space {
+            Space::Memory(process) => memory(&mut self.memory, process).change(0, u64::MAX, each),
+            Space::Register(thread) => {
+                place(&mut self.registers, thread.index()).change(0, u64::MAX, each);
+            }
+        }
+    }
+
+    /// What is known of the memory of a process and the registers of a thread, as it is now.
+    pub(super) fn copy(&mut self, process: ProcessId, thread: ThreadId) -> Copied<T> {
+        let memory = memory(&mut self.memory, process).copy();
+        let registers = place(&mut self.registers, thread.index()).copy();
+        let known = |part: &[T]| part.iter().filter(|known| known.is_known()).count();
+        let in_memory = memory.pages().map(|(_, page)| known(page)).sum();
+        let in_registers = registers.pages().map(|(_, page)| known(page)).sum();
+        Copied { memory, registers, count: [in_memory, in_registers] }
+    }
+
+    /// It is so of others, of which nothing is known.
+    pub(super) fn put(&mut self, process: ProcessId, thread: ThreadId, copied: Copied<T>) {
+        *memory(&mut self.memory, process) = copied.memory;
+        *place(&mut self.registers, thread.index()) = copied.registers;
+        for (count, more) in self.count.iter_mut().zip(copied.count) {
+            *count += more;
         }
     }
 
