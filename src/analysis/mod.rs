@@ -19,6 +19,7 @@ mod exceptions;
 mod fast_path;
 mod filled;
 pub mod flows;
+mod forking;
 pub mod forks;
 mod in_context;
 pub mod interleaving;
@@ -64,6 +65,7 @@ mod switches;
 mod tasks;
 #[cfg(test)]
 mod tests;
+pub mod thread_state;
 pub mod transfer;
 #[cfg(test)]
 mod wild;

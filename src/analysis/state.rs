@@ -19,10 +19,11 @@ use super::saves::{Piece, Save, Saves, Store};
 use super::shadow::{AccessId, Cell, Registers, WORD};
 use super::stack::{Numbers, Point, Stack};
 use super::stacks::{Running, Waiting, Waits};
-use super::transfer::{End, Previous};
+pub use super::thread_state::{FrameState, SaveState, TaskState, ThreadState, WaitingState};
+use super::transfer::Previous;
 use super::{Activation, CodeMap};
 use crate::event::RegSpan;
-use crate::id::{ActorId, CallId, FunctionId, IntervalId, ThreadId};
+use crate::id::{ActorId, FunctionId, IntervalId, ThreadId};
 use std::collections::BTreeSet;
 
 /// Live instances on stacks and in tasks that wait, at most: each state has them all.
@@ -118,65 +119,6 @@ impl State {
             levels.is_changed() || levels.enters() || !levels.waiting.is_empty()
         })
     }
-}
-
-/// The state of a thread.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ThreadState {
-    /// Live instances, the outermost first.
-    pub frames: Vec<FrameState>,
-    /// The interval of the last one.
-    pub interval: Option<IntervalId>,
-    pub last: Point,
-    pub previous: Option<Previous>,
-    pub registers: Vec<(RegSpan, Cell)>,
-    /// Bytes whose version a live save has.
-    pub pending: Vec<(RegSpan, AccessId)>,
-    /// The stack on which it runs.
-    pub running: Running,
-    pub levels: Levels<TaskState>,
-    /// Registers that handlers of signals give back, with the numbers of these, the oldest first.
-    pub signals: Vec<(u64, Vec<Kept>)>,
-}
-
-/// A task that waits, as [`Task`] has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskState {
-    /// Live instances, the outermost first.
-    pub frames: Vec<FrameState>,
-    pub open: Vec<Interrupted>,
-    pub interrupted: Interrupted,
-}
-
-/// A stack on which calls wait, as [`Waiting`] has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitingState {
-    /// The thread that left it.
-    pub thread: ThreadId,
-    /// Live instances, the outermost first.
-    pub frames: Vec<FrameState>,
-    /// The stack pointer that it left.
-    pub left: u64,
-    pub base: u64,
-    pub elsewhere: Option<(u64, u64)>,
-}
-
-/// A live instance.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FrameState {
-    pub call: CallId,
-    pub function: FunctionId,
-    pub token: End,
-    pub saves: Vec<SaveState>,
-}
-
-/// A live save.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SaveState {
-    pub store: Store,
-    /// Bytes of the register as they were, and the save that was pending before.
-    pub pieces: Vec<(RegSpan, Cell, AccessId)>,
-    pub left: u16,
 }
 
 impl<C: CodeMap, O: Output> Pass<C, O> {
