@@ -64,9 +64,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "callgrind" => rows::ensure_short(&db, Detail::Instance)?,
         "csv" | "parquet" | "sqlite" if !args.quiet && options.tables.is_empty() => {
             let empty = "tables of steps, communications, calls and events are empty";
+            let some = "or have a part (`addfg rows --range`)";
             if packed::lacks(&db, &Wanted::all(Detail::Pairs))? {
                 say!(
-                    "addfg: the run is packed, so that {empty}: `addfg rows {}` makes them first",
+                    "addfg: the run is packed, so that {empty}, {some}: `addfg rows {}` makes all first",
                     args.database.db.display()
                 );
             } else if packed::has_sums_only(&db)? {
@@ -81,11 +82,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             let missing: Vec<String> = export::unprepared(&db)?.into_iter().collect();
             if !missing.is_empty() {
                 let how = if export.name == "sqlite" { "empty" } else { "left out" };
-                say!(
-                    "addfg: not found yet, and {how}: {}; `addfg prepare {}` finds them first",
-                    missing.join(", "),
-                    args.database.db.display()
-                );
+                let (missing, db_path) = (missing.join(", "), args.database.db.display());
+                match packed::has_sums_only(&db)? {
+                    true => say!("addfg: {how}, as they need steps: {missing}"),
+                    false => say!(
+                        "addfg: not found yet, and {how}: {missing}; `addfg prepare {db_path}` finds them first"
+                    ),
+                }
             }
         }
     }

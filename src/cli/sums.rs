@@ -18,6 +18,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// What is wanted of sums without a recording.
@@ -49,12 +50,17 @@ pub fn only(recorder: &Recorder, plan: &Plan, only: Only) -> anyhow::Result<Exit
     let Only { database, text, quiet, live, asked } = only;
     let output = database.options.output.clone();
     let mut screen = Screen::default();
+    let lost = Arc::new(AtomicBool::new(false));
+    let lost_there = lost.clone();
     let told = move |told: Told| match told {
         Told::Look(sums) => screen.show(sums),
         Told::Snapshot(to, Ok(report)) => {
             say!("addfg: {}: a snapshot, {} steps", to.display(), report.steps);
         }
-        Told::Snapshot(to, Err(error)) => say!("addfg: {}: no snapshot: {error}", to.display()),
+        Told::Snapshot(to, Err(error)) => {
+            lost_there.store(true, Ordering::Relaxed);
+            say!("addfg: {}: no snapshot: {error}", to.display());
+        }
     };
     let wanted = Wanted {
         database: Some(database),
@@ -93,7 +99,8 @@ pub fn only(recorder: &Recorder, plan: &Plan, only: Only) -> anyhow::Result<Exit
         }
     }
     let code = record::exit_code(status);
-    Ok(ExitCode::from(if exact || code != 0 { code } else { 1 }))
+    let whole = exact && !lost.load(Ordering::Relaxed);
+    Ok(ExitCode::from(if whole || code != 0 { code } else { 1 }))
 }
 
 /// Asks for the sums each second, until the process ends.

@@ -35,13 +35,12 @@ pub enum GraphError {
     #[error("{steps} steps are too many for a picture of steps; {limit} at most")]
     RangeTooLong { steps: i64, limit: i64 },
     #[error(
-        "this database keeps no call instances: build it without --no-steps or with --detail instance, from a trace that has steps or calls \
-         (valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes or QEMU record steps)"
+        "this database keeps no call instances: record, or build, without --no-steps or with --detail instance, from a trace that has steps or \
+         calls (addfg record, QEMU and simulators have steps)"
     )]
     NoInstances,
     #[error(
-        "this database sums data by function (detail summary) and keeps no steps: build it without --no-steps; \
-         --show calls draws it without data"
+        "this database sums data and calls by function (detail summary) and keeps no steps: record, or build, without --no-steps"
     )]
     OnlyFunctions,
 }

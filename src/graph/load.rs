@@ -38,7 +38,9 @@ pub fn load_with(
     }
     let of_instructions =
         matches!(selection.level, Level::Line | Level::Inlined | Level::Instruction);
-    if of_instructions && facts.only_functions && selection.shows(Show::Data) {
+    let of_parts = of_instructions || !selection.expand.is_empty();
+    let asks = selection.shows(Show::Data) || selection.shows(Show::Calls);
+    if of_parts && facts.only_functions && asks {
         return Err(GraphError::OnlyFunctions);
     }
     if !selection.has_functions() || selection.strategy == Strategy::BottomUp {

@@ -370,8 +370,9 @@ fn caption(overview: &Overview, placed: Option<&Layout>) -> String {
     let dotted =
         if overview.lines.iter().any(|l| l.via.is_none()) { " Dotted: calls." } else { "" };
     if !via.is_empty() {
+        let how = if overview.each_time { "each time" } else { "each once per call" };
         lines.push(format!(
-            "Arrows: bytes that one writes and the other reads (each once per call), through&#160;&#160;{}; {:.0} % of them.{dotted}",
+            "Arrows: bytes that one writes and the other reads ({how}), through&#160;&#160;{}; {:.0} % of them.{dotted}",
             via.join(",&#160;"),
             100.0 * overview.drawn
         ));

@@ -33,7 +33,7 @@ pub(super) fn memory(
     let sql = "SELECT EXISTS (FROM block_access WHERE space = 'memory')";
     let accesses: bool = connection.query_row(sql, [], |r| r.get(0))?;
     if !accesses {
-        let why = "No accesses to memory: the trace has none, or the database was built with --detail summary.";
+        let why = "No accesses to memory: the trace has none, or the database keeps no steps (--no-steps).";
         missing.push(json!([views, why]));
         return Ok((Value::Null, Value::Null));
     }

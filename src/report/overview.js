@@ -67,7 +67,7 @@
     $("glance-path").replaceChildren(opened ? el("button", { type: "button", onclick: () => openPart(null) }, "Whole run") : "", opened ? ` › ${whole.parts[glance.open][1]}` : "Whole run",
       run.byFile && !opened ? el("button", { type: "button", id: "glance-kind", onclick: () => { glance.files = !glance.files; openPart(null); } }, glance.files ? "Show functions" : "Show files") : "");
     const text = opened ? ["What is counted with this box, and what exchanges data with it"] : [boxesOf(from.parts.filter(p => p[0] === "function" || p[0] === "file").length)];
-    if (from.lines.some(l => l[4] !== null)) text.push(`arrows: bytes that one writes and the other reads, each once per call; ${Math.round(100 * from.drawn)} % of them`);
+    if (from.lines.some(l => l[4] !== null)) text.push(`arrows: bytes that one writes and the other reads, ${from.eachTime ? "each time" : "each once per call"}; ${Math.round(100 * from.drawn)} % of them`);
     if (!opened && run.startUp) text.push(`not drawn: start-up and dynamic linker, ${percent(run.startUp, run.steps)} of the steps`);
     if (from.parts.some(p => p[0] === "helper")) text.push("dashed: a function that several boxes call, its data is for any of them, its steps are counted with them");
     if (!opened && run.unattributed >= 0.005) text.push(`not drawn: up to ${Math.round(100 * run.unattributed)} % of the bytes, to and from other functions that several boxes call: sums by function do not tell for whom`);

@@ -46,6 +46,7 @@ fn picture(overview: &Overview, functions: &Functions) -> Value {
         "parts": overview.parts.iter().map(|p| part(p, functions)).collect::<Vec<_>>(),
         "lines": overview.lines.iter().map(line).collect::<Vec<_>>(),
         "drawn": overview.drawn,
+        "eachTime": overview.each_time,
     })
 }
 

@@ -996,6 +996,23 @@ fn commands_work_on_databases_of_sums() {
     let output = command(&["loops", db]).output().expect("addfg runs");
     let refused = said(&output).contains("--no-steps") && !output.status.success();
     assert!(refused, "{}", said(&output));
+    // What is not known is no answer.
+    for question in [
+        &["sql", db, "@dead_writes"][..],
+        &["graph", db, "--level", "line", "--show", "calls"],
+        &["graph", db, "--expand", "main"],
+    ] {
+        let output = command(question).output().expect("addfg runs");
+        let text = said(&output);
+        assert!(text.contains("without --no-steps") && !output.status.success(), "{text}");
+    }
+    let how = |name: &str, more: &[&str]| {
+        let dot = scratch.path(&format!("{name}.dot"));
+        let sums = summed(&scratch, name, more, &[utf8(&program)]);
+        ok(&["graph", utf8(&sums), "-o", utf8(&dot)]);
+        std::fs::read_to_string(&dot).expect("a graph").contains("(each once per call)")
+    };
+    assert!(how("unique.duckdb", &[]) && !how("each.duckdb", &["--no-unique"]));
 }
 
 /// An option that would have no effect is refused.
@@ -1033,6 +1050,13 @@ fn a_marker_takes_a_snapshot() {
     assert_eq!(rows(&end, flow), ["256,256,64,256"]);
     assert!(steps(&mark) < steps(&end));
     assert!(ok(&["diff", utf8(&mark), utf8(&end)]).contains("add"));
+    // One that cannot be written is lost.
+    let again = scratch.path("again.duckdb");
+    std::fs::write(scratch.path("again.1.duckdb"), "mine").expect("a file");
+    let to = ["record", "-q", "--no-steps", "--at-markers", "-o", utf8(&again), "--"];
+    let output = command(&[&to[..], &[utf8(&program)]].concat()).output().expect("addfg runs");
+    assert!(said(&output).contains("no snapshot"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(1));
     // That it was looked at changes nothing.
     let plain = summed(&scratch, "plain.duckdb", &[], &[utf8(&program)]);
     for sql in SAME {

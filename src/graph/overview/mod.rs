@@ -372,6 +372,7 @@ impl Folding {
             start_up: sums.get(&Place::StartUp).map_or(0, |s| s.steps),
             unattributed,
             drawn: share,
+            each_time: self.functions.data.iter().all(|row| row.flow.unique_bytes.is_none()),
             problems: Vec::new(),
         }
     }

@@ -70,5 +70,7 @@ pub struct Overview {
     pub unattributed: f64,
     /// Share of the bytes between boxes that is drawn.
     pub drawn: f64,
+    /// Bytes count each time that they are read: how often once per call is not known.
+    pub each_time: bool,
     pub problems: Vec<String>,
 }
