@@ -17,7 +17,9 @@ fn agree(scratch: &Scratch, run: &[&str]) {
 /// Forked ones have their parent's memory, those of an `exec` begin anew, and threads stay behind.
 #[test]
 fn processes_agree() {
-    let programs: [(&str, &[&str]); 6] = [
+    let programs: [(&str, &[&str]); 8] = [
+        ("forks.c", &[]),
+        ("forks.c", &["in a thread"]),
         ("family.c", &[]),
         ("inherited.c", &[]),
         ("forked_threads.c", &[]),
