@@ -2,7 +2,7 @@
 //! functions wrote, and its calls have their callers.
 
 use crate::common::{Scratch, addfg, ok, open, said, skipped, utf8};
-use crate::packed::same_parts;
+use crate::packed::{in_chunks, same_answer, same_parts};
 use crate::sums::{program, rows};
 use crate::views::{Kept, kept, replayed};
 
@@ -89,25 +89,12 @@ fn a_child_goes_on_where_its_parent_stood() {
 /// Each chunk alone gives what the whole run gives.
 #[test]
 fn questions_about_forked_processes_are_answered_by_chunks() {
-    use addfg::internals::load::{Detail, Options, load};
     let scratch = Scratch::new("forks-packed");
     let Some(program) = program(&scratch, "forks.c") else { return skipped("forks, packed") };
     let (stream, first) = (scratch.path("run.stream"), scratch.path("first.duckdb"));
     let record = ["record", "-q", "--follow", "--keep", utf8(&stream), "-o", utf8(&first), "--"];
     ok(&[&record[..], &[utf8(&program), "in a thread"]].concat());
-    let made = |detail: Detail| {
-        let output = scratch.path(&format!("{}.duckdb", detail.name()));
-        let options = Options {
-            traces: vec![stream.clone()],
-            detail: Some(detail),
-            steps: detail < Detail::Pairs,
-            chunk_steps: Some(1000),
-            ..Options::new(output.clone())
-        };
-        load(&options, &mut |_| false).unwrap();
-        output
-    };
-    let (packed, rows_of) = (made(Detail::Summary), made(Detail::Pairs));
+    let (packed, rows_of) = in_chunks(&scratch, "run", &stream, 1000);
     assert!(same_parts(&packed, &rows_of) > 100);
     for name in ["serve", "deep", "middle", "work", "produce", "fill", "main", "served"] {
         for question in [
@@ -117,7 +104,7 @@ fn questions_about_forked_processes_are_answered_by_chunks() {
             &["flows", name, "work", "--sum"],
             &["loops", "--functions", name, "--limit", "0", "--dependences"],
         ] {
-            crate::packed::same_answer(&packed, &rows_of, question);
+            same_answer(&packed, &rows_of, question);
         }
     }
 }

@@ -129,6 +129,24 @@ fn same_rows(packed: &Path, rows_of: &Path) {
     assert!(compared > 30, "{compared} tables and views");
 }
 
+/// Databases of a recording: packed in chunks of so many steps, and with rows.
+pub fn in_chunks(scratch: &Scratch, name: &str, stream: &Path, steps: u64) -> (PathBuf, PathBuf) {
+    use addfg::internals::load::{Detail, Options, load};
+    let made = |detail: Detail| {
+        let output = scratch.path(&format!("{name}-{}.duckdb", detail.name()));
+        let options = Options {
+            traces: vec![stream.to_owned()],
+            detail: Some(detail),
+            steps: detail < Detail::Pairs,
+            chunk_steps: Some(steps),
+            ..Options::new(output.clone())
+        };
+        load(&options, &mut |_| false).unwrap();
+        output
+    };
+    (made(Detail::Summary), made(Detail::Pairs))
+}
+
 /// Rows of chunks that are gone through alone are those of the whole run, in whatever order and however
 /// many at once; gives how many chunks there are.
 pub fn same_parts(packed: &Path, rows_of: &Path) -> usize {
@@ -304,7 +322,6 @@ fn recorded_programs_answer_packed_as_they_do_with_rows() {
 /// and gives are what the program says.
 #[test]
 fn coroutines_answer_packed_as_they_do_with_rows() {
-    use addfg::internals::load::{Detail, Options, load};
     let scratch = Scratch::new("packed-coroutines");
     if !have("valgrind") || !have("gcc") {
         return skipped("coroutines, packed: needs valgrind and gcc");
@@ -316,19 +333,7 @@ fn coroutines_answer_packed_as_they_do_with_rows() {
         let record = ["record", "-q", "--force", "--keep", utf8(&stream), "-o", utf8(&first), "--"];
         let output = addfg(&[&record[..], &[utf8(&program)]].concat());
         assert!(output.status.success(), "{}", said(&output));
-        let made = |detail: Detail| {
-            let output = scratch.path(&format!("{source}-{}.duckdb", detail.name()));
-            let options = Options {
-                traces: vec![stream.clone()],
-                detail: Some(detail),
-                steps: detail < Detail::Pairs,
-                chunk_steps: Some(1000),
-                ..Options::new(output.clone())
-            };
-            load(&options, &mut |_| false).unwrap();
-            output
-        };
-        let (packed, rows_of) = (made(Detail::Summary), made(Detail::Pairs));
+        let (packed, rows_of) = in_chunks(&scratch, source, &stream, 1000);
         assert!(same_parts(&packed, &rows_of) > 20, "{source}");
         let names =
             ["first", "second", "give", "hand", "produce", "twice", "take", "rounds", "main"];
@@ -471,7 +476,7 @@ fn a_build_without_steps_says_so() {
 /// known of a read in a later one.
 #[test]
 fn loops_of_chunks_are_those_of_rows() {
-    use addfg::internals::load::{Detail, Options, load, states};
+    use addfg::internals::load::states;
     if !have("valgrind") || !have("g++") {
         return skipped("loops of chunks: needs valgrind and g++");
     }
@@ -483,19 +488,7 @@ fn loops_of_chunks_are_those_of_rows() {
     let record = ["record", "-q", "--detail", "summary", "--keep", utf8(&stream), "-o"];
     let output = addfg(&[&record[..], &[utf8(&first), "--", utf8(&program)]].concat());
     assert_ne!(output.status.code(), Some(2), "{}", said(&output));
-    let made = |detail: Detail| {
-        let output = scratch.path(&format!("{}.duckdb", detail.name()));
-        let options = Options {
-            traces: vec![stream.clone()],
-            detail: Some(detail),
-            steps: detail < Detail::Pairs,
-            chunk_steps: Some(4000),
-            ..Options::new(output.clone())
-        };
-        load(&options, &mut |_| false).unwrap();
-        output
-    };
-    let (packed, rows_of) = (made(Detail::Summary), made(Detail::Pairs));
+    let (packed, rows_of) = in_chunks(&scratch, "run", &stream, 4000);
     states::make(&addfg::internals::store::open::open(&packed, true).unwrap()).unwrap();
     let mut carried = 0;
     for name in ["recurse", "jumping", "thrower", "handler", "signals", "worker", "rounds"] {
