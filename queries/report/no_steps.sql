@@ -13,7 +13,7 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'low_level')
             WHEN max(value) <> 'summary'
             THEN 'its trace (' || coalesce((SELECT string_agg(t.format, ', ')
                                             FROM (SELECT DISTINCT format FROM input WHERE role = 'trace' ORDER BY format) t), '?')
-                 || ') has none; valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes or QEMU record them'
+                 || ') has none; addfg record -- ./app, or QEMU, records them'
             WHEN EXISTS (SELECT 1 FROM instruction) THEN 'built with --no-steps; build it without'
             ELSE 'detail ' || coalesce(max(value), 'unknown') || ' leaves them out; build it with --detail pairs' END AS why
 FROM meta WHERE key = 'detail';

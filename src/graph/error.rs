@@ -36,7 +36,7 @@ pub enum GraphError {
     RangeTooLong { steps: i64, limit: i64 },
     #[error(
         "this database keeps no call instances: record, or build, without --no-steps or with --detail instance, from a trace that has steps or \
-         calls (addfg record, QEMU and simulators have steps)"
+         calls (addfg record -- ./app, QEMU and simulators have steps)"
     )]
     NoInstances,
     #[error(

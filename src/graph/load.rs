@@ -209,7 +209,7 @@ fn why_no_data(connection: &Connection) -> Result<String, GraphError> {
     let format = format.map_or(String::new(), |f| format!(" ({})", visible(&f)));
     Ok(if accesses == Some(false) {
         format!(
-            "No data: this trace{format} has no accesses. Record one that has them, with valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes or QEMU."
+            "No data: this trace{format} has no accesses. Record one that has them, with addfg record -- ./app, or with QEMU."
         )
     } else {
         "No data goes from one node to another here.".to_owned()

@@ -680,6 +680,32 @@ pub fn ensure_events(connection: &Connection) -> Result<(), BuildError> {
     add_events(connection)
 }
 
+/// Whether a run tells of allocations. Of one with rows of its events these say it.
+///
+/// # Errors
+/// Where the database is damaged.
+pub fn may_allocate(connection: &Connection) -> Result<bool, BuildError> {
+    if !packed::lacks(connection, &Wanted::calls())? {
+        return Ok(true);
+    }
+    if states::are_made(connection)? {
+        for (first, data) in Part::Meets.all(connection)? {
+            let meets = Meets::unpack(&data);
+            let meets = meets.map_err(|source| BuildError::Chunk { first, source })?;
+            if !meets.allocated.is_empty() {
+                return Ok(true);
+            }
+        }
+        return Ok(false);
+    }
+    let mut found = false;
+    packed::each_seen(connection, states::allocates, |_, _, allocates| {
+        found |= allocates;
+        Ok(())
+    })?;
+    Ok(found)
+}
+
 /// Adds the rows of all events, but for those of the heap.
 fn add_events(connection: &Connection) -> Result<(), BuildError> {
     let batches = Rc::new(RefCell::new(Vec::new()));

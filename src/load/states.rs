@@ -367,6 +367,11 @@ fn allocated(runs: &Runs, last: u64) -> Vec<(u64, u64, u64)> {
     allocated.collect()
 }
 
+/// Whether anything is.
+pub(super) fn allocates(runs: &Runs) -> bool {
+    runs.events.iter().any(|(_, event)| matches!(event, Event::Allocation(_)))
+}
+
 /// The others.
 fn others(runs: &Runs, last: u64) -> impl Iterator<Item = (u64, &Event)> {
     events(runs, last).filter(|(_, event)| !packed::is_of_heap(event))

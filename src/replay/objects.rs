@@ -3,7 +3,9 @@
 //!
 //! Accesses are those of the log, as for [`super::memory`], which sums them by variable alone.
 
-use super::allocations::{Allocations, Allocator, Finder, Holder, Lifetime, Site, are_known};
+use super::allocations::{
+    Allocations, Allocator, Finder, Holder, Lifetime, Site, are_known, may_be_known,
+};
 use super::bytes::ByteMap;
 use super::code::{BlockAccess, Code};
 use super::error::ReplayError;
@@ -14,7 +16,7 @@ use super::window::{Piece, Way};
 use crate::id::{FunctionId, InstructionId, ProcessId};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a function uses.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,6 +117,8 @@ struct Tracker<'a> {
     touched_of: FxHashMap<u32, ByteMap<u32, 4096>>,
     /// What a reallocation takes along unread, by offset.
     along: Vec<(u64, Unread)>,
+    /// Whose uses are wanted; None: those of all.
+    only: Option<BTreeSet<u32>>,
 }
 
 /// A function as a number: 0 for code of none.
@@ -232,11 +236,7 @@ impl Tracker<'_> {
         (slot, number): (Slot, u32),
     ) {
         let bytes = u64::from(access.size);
-        if let Slot::Heap(process, piece) = slot {
-            let last = address.saturating_add(bytes.max(1) - 1);
-            let bounds = self.bounds.entry((process, piece)).or_insert((address, last));
-            *bounds = (bounds.0.min(address), bounds.1.max(last));
-        }
+        self.widen(slot, address, bytes);
         let unique_bytes = self.touch((slot, number), address, bytes, function);
         let of = self.uses.entry((slot, function)).or_default();
         of.volume.add(access.is_write, bytes);
@@ -252,12 +252,33 @@ impl Tracker<'_> {
         }
         // The allocator's own work uses nothing.
         if slot != Slot::Allocator {
-            self.use_bytes(access, address, function, slot);
+            self.use_bytes(access, address, Some(function), slot);
         }
     }
 
-    /// What a byte's writer wrote is used, or dead.
-    fn use_bytes(&mut self, access: &BlockAccess, address: u64, function: u32, slot: Slot) {
+    /// The piece of a heap whose allocations are not known is as long as what is accessed there.
+    fn widen(&mut self, slot: Slot, address: u64, bytes: u64) {
+        if let Slot::Heap(process, piece) = slot {
+            let last = address.saturating_add(bytes.max(1) - 1);
+            let bounds = self.bounds.entry((process, piece)).or_insert((address, last));
+            *bounds = (bounds.0.min(address), bounds.1.max(last));
+        }
+    }
+
+    /// An access by a function whose uses are not wanted: of those that are, what they wrote is used, or dead.
+    fn access_beside(&mut self, access: &BlockAccess, address: u64, slot: Slot) {
+        self.widen(slot, address, access.size.into());
+        let mut meets = false;
+        self.unread.touched_parts(address, access.size.into(), |_, part| {
+            meets |= part.iter().any(|writer| *writer > 0);
+        });
+        if meets && slot != Slot::Allocator {
+            self.use_bytes(access, address, None, slot);
+        }
+    }
+
+    /// What a byte's writer wrote is used, or dead. `function`: None where what it writes is not wanted.
+    fn use_bytes(&mut self, access: &BlockAccess, address: u64, function: Option<u32>, slot: Slot) {
         let bytes = u64::from(access.size);
         let mut dead: Vec<(u64, Unread)> = Vec::new();
         let mut at = address;
@@ -268,7 +289,7 @@ impl Tracker<'_> {
                         dead.push((at, *writer));
                     }
                     // Behind 0, which is nobody.
-                    *writer = function.saturating_add(1);
+                    *writer = function.map_or(0, |function| function.saturating_add(1));
                 }
                 // A return's read of where to go is no use.
                 (false, true) => {}
@@ -411,11 +432,15 @@ impl Tracker<'_> {
         }
         for step in piece.steps() {
             let function = number(code.instruction(piece.block.instructions[step]).function);
+            let is_wanted = self.only.as_ref().is_none_or(|only| only.contains(&function));
             self.now.seq = piece.seq(step);
             for access in piece.block.accesses_of(step) {
                 let Some(held) = self.holder(piece, step, access) else { continue };
-                if let Some(address) = access.address(piece.address) {
+                let Some(address) = access.address(piece.address) else { continue };
+                if is_wanted {
                     self.access(access, (address, function, piece.seq(step)), held);
+                } else {
+                    self.access_beside(access, address, held.0);
                 }
             }
         }
@@ -471,8 +496,22 @@ impl Tracker<'_> {
     }
 }
 
+/// The run as [`objects`] goes through it: with its calls where allocations may be known. `more`: there are
+/// functions that do what allocation functions do.
+///
+/// # Errors
+/// As [`Code::open`].
+pub fn open(connection: &Connection, more: bool) -> Result<Code, ReplayError> {
+    if more || may_be_known(connection)? {
+        Code::open(connection)
+    } else {
+        Code::open_events(connection)
+    }
+}
+
 /// Goes through the run once. `sites`: by instruction the one that stands for what asks for
-/// allocations there. `more`: functions that do what allocation functions do.
+/// allocations there. `more`: functions that do what allocation functions do. `only`: whose uses are
+/// wanted; empty: those of all.
 ///
 /// # Errors
 /// There are `more`, and the trace tells neither of allocations nor of register values.
@@ -480,7 +519,7 @@ pub fn objects(
     code: Code,
     connection: &Connection,
     places: &Places,
-    more: &[(FunctionId, &'static Allocator)],
+    (more, only): (&[(FunctionId, &'static Allocator)], &BTreeSet<FunctionId>),
     sites: &[InstructionId],
 ) -> Result<Objects, ReplayError> {
     let known = !more.is_empty() || are_known(connection)?;
@@ -501,6 +540,7 @@ pub fn objects(
         site_places: FxHashMap::default(),
         touched_of: FxHashMap::default(),
         along: Vec::new(),
+        only: (!only.is_empty()).then(|| only.iter().map(|id| number(Some(*id))).collect()),
     };
     let mut outsides = Outsides::new(&code, connection, Way::Forwards);
     code.forwards(connection, (code.first, code.last), |piece| {

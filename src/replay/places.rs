@@ -417,15 +417,22 @@ impl Places {
 /// What registers are.
 pub const REGISTER: At = At { via: "register", unwritten: REGISTERS, variable: None };
 
-/// What is asked of addresses again and again, remembered for pages all of which have one answer for some time.
+/// What is asked of addresses again and again, remembered for pages all of which have one answer for some time,
+/// and for the words of other pages.
 pub struct ByPage<T> {
-    /// Behind which step up to which other one.
-    known: FxHashMap<(ProcessId, u64), ((i64, i64), T)>,
+    pages: Remembered<T>,
+    words: Remembered<T>,
 }
+
+/// By process and number: behind which step up to which other one.
+type Remembered<T> = FxHashMap<(ProcessId, u64), ((i64, i64), T)>;
+
+/// Bytes of a word.
+const WORD: u64 = 8;
 
 impl<T> Default for ByPage<T> {
     fn default() -> Self {
-        ByPage { known: FxHashMap::default() }
+        ByPage { pages: FxHashMap::default(), words: FxHashMap::default() }
     }
 }
 
@@ -438,18 +445,21 @@ impl<T: Copy> ByPage<T> {
         address: u64,
         find: impl FnOnce(At) -> T,
     ) -> T {
-        let page = address / PAGE;
-        let key = (moment.process, page);
-        if let Some(&((from, until), known)) = self.known.get(&key)
-            && from < moment.seq
-            && moment.seq <= until
-        {
+        let known = |all: &Remembered<T>, number: u64| {
+            let ((from, until), known) = *all.get(&(moment.process, number))?;
+            (from < moment.seq && moment.seq <= until).then_some(known)
+        };
+        let (page, word) = (address / PAGE, address / WORD);
+        if let Some(known) = known(&self.pages, page).or_else(|| known(&self.words, word)) {
             return known;
         }
         let found = find(places.at(moment, address));
-        let first = page * PAGE;
-        if let Some(steps) = places.uniform(moment, (first, first.saturating_add(PAGE - 1))) {
-            self.known.insert(key, (steps, found));
+        for (all, number, bytes) in [(&mut self.pages, page, PAGE), (&mut self.words, word, WORD)] {
+            let first = number * bytes;
+            if let Some(steps) = places.uniform(moment, (first, first.saturating_add(bytes - 1))) {
+                all.insert((moment.process, number), (steps, found));
+                break;
+            }
         }
         found
     }

@@ -479,7 +479,7 @@ fn missing(connection: &Connection) -> Result<Vec<Value>, ReportError> {
     if data == 0 {
         let why = if accesses == Some(false) {
             format!(
-                "No data: this trace{format} has no accesses. Record one that has them, with valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes or QEMU."
+                "No data: this trace{format} has no accesses. Record one that has them, with addfg record -- ./app, or with QEMU."
             )
         } else {
             format!("No data: this trace{format} has no communication between functions.")

@@ -59,9 +59,7 @@ impl Carries {
     /// What it means that a trace does not.
     fn without(self) -> Option<&'static str> {
         Some(match self {
-            Carries::Accesses => {
-                "no dataflow; record with valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes, or QEMU"
-            }
+            Carries::Accesses => "no dataflow; record with addfg record -- ./app, or QEMU",
             Carries::Registers => {
                 "only dataflow through memory; give the program with --elf, or record with QEMU"
             }
@@ -113,7 +111,7 @@ pub fn carried(connection: &Connection) -> duckdb::Result<Carried> {
         }
         found.missing.push([
             "the order of steps, and sizes",
-            "data edges count dependences, and there are no calls and instances; record with valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes, or QEMU",
+            "data edges count dependences, and there are no calls and instances; record with addfg record -- ./app, or QEMU",
         ]);
     }
     if some("carries_paths")? {

@@ -63,7 +63,7 @@ pub enum ViewError {
     #[error("`{text}` may be {all}: write FILE:LINE, FILE:VARIABLE or 0xADDRESS of one")]
     SeveralCriteria { text: String, all: String },
     #[error(
-        "this database has no {what}: its trace ({format}) tells of none; valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes or QEMU record them"
+        "this database has no {what}: its trace ({format}) tells of none; addfg record -- ./app, or QEMU, records them"
     )]
     NotRecorded { what: &'static str, format: String },
     #[error(

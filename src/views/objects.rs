@@ -7,8 +7,8 @@ use crate::id::FunctionId;
 use crate::query::{each, is_prepared};
 use crate::render::rows::{RowFormat, RowWriter, word};
 use crate::replay::allocations::{Allocations, Allocator, Site};
-use crate::replay::objects::{Object, Objects, Use, objects as uses};
-use crate::replay::{Code, Places, Volume, places};
+use crate::replay::objects::{Object, Objects, Use, objects as uses, open};
+use crate::replay::{Places, Volume, places};
 use duckdb::Connection;
 use duckdb::types::Value;
 use std::cmp::Reverse;
@@ -139,16 +139,18 @@ fn add(
 /// their arguments or results; None: it is not known any more.
 pub type Found = (Vec<ObjectUse>, Option<u64>);
 
-/// Goes through the run once. `more`: names of functions that do what allocation functions do.
+/// Goes through the run once. `only`: what these functions use, if it has any. `more`: names of functions that do
+/// what allocation functions do.
 pub fn find(
     connection: &Connection,
+    only: &BTreeSet<FunctionId>,
     more: &[(&str, &'static Allocator)],
 ) -> Result<Found, ViewError> {
-    let (code, places) = (Code::open(connection)?, places(connection)?);
+    let (code, places) = (open(connection, !more.is_empty())?, places(connection)?);
     let more = own(connection, more)?;
     let sites = Sites::read(connection, &code, &more, &BTreeMap::new())?;
     let Objects { uses, allocations } =
-        uses(code, connection, &places, &more, &sites.representative)?;
+        uses(code, connection, &places, (&more, only), &sites.representative)?;
     let mut found = BTreeMap::new();
     for ((object, function), of) in uses {
         let (key, field) = named(&object, &places, allocations.as_ref(), &sites);
@@ -169,7 +171,7 @@ pub fn objects(
     let (mut list, unknown) = if more.is_empty() && is_prepared(connection)? {
         (prepared(connection)?, None)
     } else {
-        find(connection, more)?
+        find(connection, only, more)?
     };
     for object in &mut list {
         for users in object.fields.values_mut().chain([&mut object.users]) {

@@ -17,6 +17,7 @@ use crate::store::tables::{
 };
 use duckdb::Connection;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// Tables of `schema/9_answer.sql`.
 const TABLES: [&str; 11] = [
@@ -67,14 +68,14 @@ fn find(connection: &Connection) -> Result<Answers, ViewError> {
         // Rows that no other connection sees.
         let (memory, critical) = of_whole_run(connection)?;
         let loops = loops::find(connection)?;
-        let objects = objects::find(connection, &[])?.0;
+        let objects = objects::find(connection, &BTreeSet::new(), &[])?.0;
         return Ok(Answers { objects, memory, loops, critical });
     }
     let beside = connection.try_clone()?;
     std::thread::scope(|scope| {
         let others = scope.spawn(move || of_whole_run(&beside));
         let loops = loops::find(connection)?;
-        let objects = objects::find(connection, &[])?.0;
+        let objects = objects::find(connection, &BTreeSet::new(), &[])?.0;
         let (memory, critical) = match others.join() {
             Ok(found) => found?,
             Err(panic) => std::panic::resume_unwind(panic),

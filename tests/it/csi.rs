@@ -460,7 +460,7 @@ fn every_command_says_what_it_can() {
     ] {
         let mut all = vec![arguments[0], db];
         all.extend(&arguments[1..]);
-        refused(&all, &["--vex-guest-chase=no --tool=lackey"]);
+        refused(&all, &["addfg record -- ./app"]);
     }
     refused(&["paths", db, "main", "--number", "8"], &["its paths are 0 to 7"]);
     // Without frames there is what could run.

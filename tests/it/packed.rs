@@ -309,10 +309,13 @@ fn recorded_programs_answer_packed_as_they_do_with_rows() {
             db
         };
         let (packed, rows_of) = (made("summary"), made("rows"));
-        compare(&packed, &rows_of);
-        // The same questions, of the chunks that they touch: all of them takes minutes a program.
+        // All questions take a minute a program: of some, they are asked of the chunks that they touch.
+        let is_by_parts = ["threads.c", "mix.rs"].contains(&source);
+        if !is_by_parts {
+            compare(&packed, &rows_of);
+        }
         assert!(same_parts(&packed, &rows_of) > 0, "{source}");
-        if ["threads.c", "mix.rs"].contains(&source) {
+        if is_by_parts {
             compare(&packed, &rows_of);
         }
     }
@@ -509,7 +512,7 @@ fn random_programs_have_the_same_rows() {
     use addfg::internals::load::{Detail, load};
     let scratch = Scratch::new("packed-random");
     let (mut chunks, mut passed_over, mut calls_with_flows) = (0, 0, 0);
-    for seed in 0..6 {
+    for seed in seeds(3) {
         let (steps, threads) = (400 + 700 * (seed as usize % 3), 1 + seed as usize % 3);
         let folder = scratch.path(&seed.to_string());
         std::fs::create_dir(&folder).unwrap();

@@ -326,7 +326,7 @@ fn every_command_says_what_it_can() {
             assert!(text.contains(word), "{arguments:?}: {word:?} is not in {text}");
         }
     }
-    let recorder = ["--vex-guest-chase=no --tool=lackey"];
+    let recorder = ["addfg record -- ./app"];
     for arguments in [
         &["graph", "--level", "block"][..],
         &["graph", "--level", "loop"],

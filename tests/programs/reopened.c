@@ -61,7 +61,8 @@ static void step(void)
     char bytes[64], more[8], name[16];
     struct iovec parts[2] = { { bytes, 16 }, { more, sizeof more } };
     struct stat state;
-    int descriptor = 10 + below(4), ends[2], file;
+    /* Above those that a new one gets, of which each thread has its own. */
+    int descriptor = 100 + below(4), ends[2], file;
     switch (below(12)) {
     case 0:
     case 1:
@@ -85,9 +86,9 @@ static void step(void)
         use(bytes, writev(descriptor, parts, 2) > 0 ? 16 : 0);
         break;
     case 8: use(&state, fstat(descriptor, &state) ? 0 : sizeof state); break;
-    case 9: lseek(dup2(10 + below(4), descriptor), below(10), SEEK_SET); break;
+    case 9: lseek(dup2(100 + below(4), descriptor), below(10), SEEK_SET); break;
     case 10:
-        if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends)) break;
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends)) break;
         through(ends, 1);
         by_messages(ends);
         dup2(ends[0], descriptor);
@@ -95,7 +96,7 @@ static void step(void)
         if (ends[1] != descriptor) close(ends[1]);
         break;
     case 11:
-        if (pipe2(ends, O_NONBLOCK)) break; /* The other thread may take what is read here. */
+        if (pipe2(ends, O_NONBLOCK)) break;
         through(ends, 0);
         close(ends[0]);
         close(ends[1]);

@@ -6,6 +6,7 @@ use super::registers::{Convention, convention};
 use super::told::Tellings;
 use crate::event::Isa;
 use crate::id::FunctionId;
+use crate::load::parts::may_allocate;
 use crate::replay::error::ReplayError;
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
@@ -83,7 +84,15 @@ pub(in crate::replay) fn are_known(connection: &Connection) -> Result<bool, Repl
     }
 }
 
-const TOLD: &str = "SELECT count(*) FROM allocation";
+/// The same before there are rows of what is told.
+pub(in crate::replay) fn may_be_known(connection: &Connection) -> Result<bool, ReplayError> {
+    match conventions(connection) {
+        Err(ReplayError::NoValues { .. }) => Ok(may_allocate(connection)?),
+        found => found.map(|_| true),
+    }
+}
+
+const TOLD: &str = "SELECT count(*) FROM allocation WHERE kind = 'allocate'";
 
 /// A stream without allocations is of a program without them, or of an older recorder.
 fn tells(connection: &Connection) -> Result<bool, ReplayError> {

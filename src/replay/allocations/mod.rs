@@ -19,5 +19,5 @@ pub use finder::allocations;
 pub(in crate::replay) use finder::{Finder, Holder, Lifetime};
 pub use found::{Allocations, Site};
 pub use functions::{Allocator, allocator};
-pub(in crate::replay) use knowledge::are_known;
+pub(in crate::replay) use knowledge::{are_known, may_be_known};
 pub use named::named;

@@ -8,6 +8,7 @@ pub mod program;
 pub mod run;
 pub mod stream;
 pub mod tools;
+mod watchdog;
 pub mod xray;
 
 pub use ask::*;
@@ -23,6 +24,7 @@ pub struct Scratch(pub PathBuf);
 
 impl Scratch {
     pub fn new(name: &str) -> Scratch {
+        watchdog::watch();
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(format!("addfg-test-{process}-{number}-{name}"));
