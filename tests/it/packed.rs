@@ -551,7 +551,7 @@ fn random_programs_have_the_same_rows() {
         }
     }
     assert!(chunks > 50, "{chunks} chunks");
-    assert!(passed_over > 50, "{passed_over} chunks were not touched");
+    assert!(passed_over > 15, "{passed_over} chunks were not touched");
     assert!(calls_with_flows > 20, "{calls_with_flows} calls");
 }
 
