@@ -353,6 +353,7 @@ static void sums_event(UInt kind, const UChar *payload, UInt length)
         return say_event(kind, payload, length);
     case ADDFG_KERNEL_READ:
     case ADDFG_KERNEL_WRITE:
+    case ADDFG_EXEC:
         return say_event(kind, payload, length);
     }
 }

@@ -136,7 +136,7 @@ impl Maps {
         };
         match image.bias_of_mapping(map.address, map.offset, map.executable) {
             Some(bias) => Ok(Loaded { image, bias }),
-            None => Err(unreadable(map, format!("{path} is not the file that was mapped"))),
+            None => Err(other_file(map, path)),
         }
     }
 
@@ -144,15 +144,10 @@ impl Maps {
         let given = self.waiting.iter().position(|image| same_name(&image.path, path));
         let image = match given {
             Some(i) => self.waiting.swap_remove(i),
-            // A trace may name what never ends, or waits.
-            None if Path::new(path).metadata().is_ok_and(|m| !m.is_file()) => {
-                return Err(unreadable(map, format!("{path} is not a file")));
-            }
-            None => Image::open(Path::new(path)).map_err(|e| unreadable(map, e.to_string()))?,
+            None => return open(self.isa, map, path),
         };
         if image.isa != self.isa {
-            let message = format!("{path} has code of another instruction set than the trace");
-            return Err(unreadable(map, message));
+            return Err(other_code(map, path));
         }
         self.problems.extend(placing::nameless(&image));
         Ok(image)
@@ -246,6 +241,24 @@ fn same_name(given: &Path, mapped: &str) -> bool {
     let is = |path: &Path| path.file_name().is_some() && path.file_name() == name;
     // It may be given by a link to it.
     is(given) || given.canonicalize().is_ok_and(|file| is(&file))
+}
+
+/// The file of a mapping.
+pub fn open(isa: Isa, map: &ImageMap, path: &str) -> Result<Image, Diagnostic> {
+    // A trace may name what never ends, or waits.
+    if Path::new(path).metadata().is_ok_and(|m| !m.is_file()) {
+        return Err(unreadable(map, format!("{path} is not a file")));
+    }
+    let image = Image::open(Path::new(path)).map_err(|e| unreadable(map, e.to_string()))?;
+    if image.isa == isa { Ok(image) } else { Err(other_code(map, path)) }
+}
+
+fn other_code(map: &ImageMap, path: &str) -> Diagnostic {
+    unreadable(map, format!("{path} has code of another instruction set than the trace"))
+}
+
+pub fn other_file(map: &ImageMap, path: &str) -> Diagnostic {
+    unreadable(map, format!("{path} is not the file that was mapped"))
 }
 
 fn unreadable(map: &ImageMap, message: String) -> Diagnostic {

@@ -79,6 +79,42 @@ fn what_the_kernel_takes_has_the_names_of_files_that_come_and_go() {
     }
 }
 
+/// A program that becomes another one is not what was asked for: sums that said nothing passed for those of that.
+#[test]
+fn what_is_not_followed_is_said_as_by_a_build() {
+    let scratch = Scratch::new("sums-said");
+    let Some(tree) = program(&scratch, "tree.c") else { return };
+    let Some(mapped) = program(&scratch, "mapped_code.c") else { return };
+    let codes = "('exec', 'vfork', 'io-uring', 'image-not-loaded')";
+    let sql = format!("SELECT code, message FROM diagnostic WHERE code IN {codes} ORDER BY ALL");
+    let said_of = |run: &[&str], more: &[&str]| {
+        let db = scratch.path("said.duckdb");
+        let all = [&["record", "--force", "-q", "-o", utf8(&db)], more, &["--"], run].concat();
+        let output = command(&all).current_dir(&scratch.0).output().expect("addfg runs");
+        assert_ne!(output.status.code(), Some(2), "{run:?}: {}", said(&output));
+        rows(&db, &sql)
+    };
+    let mut all = Vec::new();
+    let programs = [
+        &["env", "true"][..],
+        // It fails once, and then does not.
+        &["env", "PATH=/nowhere:/usr/bin:/bin", "true"],
+        &["sh", "-c", "exec /nowhere"],
+        &[utf8(&tree)],
+        &[utf8(&mapped)],
+    ];
+    for run in programs {
+        let of_build = said_of(run, &[]);
+        assert_eq!(said_of(run, &["--no-steps"]), of_build, "{run:?}");
+        all.extend(of_build);
+    }
+    let times = |code: &str| all.iter().filter(|row| row.starts_with(code)).count();
+    let found = ["exec,", "vfork,", "image-not-loaded,"].map(times);
+    assert_eq!(found, [2, 1, 1], "{all:?}");
+    // All of them are recorded then.
+    assert_eq!(said_of(&["env", "true"], &["--no-steps", "--follow"]), [""; 0]);
+}
+
 /// Saves and restores of registers at each depth of a recursion.
 #[test]
 fn recursion_agrees() {

@@ -16,7 +16,7 @@ use crate::id::FunctionId;
 use crate::store::StoreError;
 use crate::store::writer::Writer;
 use crate::trace::Format;
-use crate::trace::stream::Stream;
+use crate::trace::stream::{KernelSources, Stream};
 use rustc_hash::FxHashMap;
 
 /// What a recorder of sums tells: what a stream does, and all stores.
@@ -127,6 +127,9 @@ fn problems(planner: &Planner, rows: &Rows, code: &Code, to: &mut Diagnostics) {
             remedy: "record without --no-steps for all of them",
         });
     }
+    let kernels = planner.processes.iter().map(|process| &process.kernel);
+    KernelSources::said(kernels).into_iter().for_each(|d| to.add(d));
+    planner.problems.iter().for_each(|problem| to.add(problem.clone()));
     if rows.run[3] > 0 {
         to.add(suspicions::contexts(rows.run[3]));
     }

@@ -3,6 +3,7 @@
 
 use super::super::code::{Functions, Named, Space};
 use super::super::dictionary;
+use super::super::maps::{open, other_file};
 use super::message::{Answer, Numbers};
 use crate::analysis::CodeMap;
 use crate::analysis::access::{Insn, SaveRule};
@@ -11,6 +12,7 @@ use crate::analysis::operation::{Operation, OperationKind};
 use crate::analysis::place::{Place, PlaceCode};
 use crate::analysis::segment::{Order, Purpose, Segment, Static};
 use crate::analysis::sums::Actors;
+use crate::diagnostics::Diagnostic;
 use crate::event::{
     BlockDef, BlockStep, Dialect, Event, ImageMap, InsnDef, Isa, MemShape, RegSpan,
 };
@@ -108,7 +110,7 @@ pub struct Planner {
     pub space: Space,
     pub functions: Functions,
     decoder: Box<dyn Decoder>,
-    opened: FxHashMap<String, Option<Arc<Image>>>,
+    opened: FxHashMap<String, Arc<Image>>,
     pub insns: Vec<Insn>,
     /// By instruction: the image that it is of.
     pub insn_images: Vec<Option<usize>>,
@@ -120,6 +122,8 @@ pub struct Planner {
     answered: Option<FxHashMap<BlockDef, Answered>>,
     pub places: Vec<PlaceName>,
     given_up: FxHashSet<String>,
+    /// What is to be said of images.
+    pub problems: Vec<Diagnostic>,
     calls_kept: usize,
     pub calls_left_out: u64,
     /// What the kernel's accesses were named by.
@@ -147,6 +151,7 @@ impl Planner {
             answered: None,
             places: Vec::new(),
             given_up: FxHashSet::default(),
+            problems: Vec::new(),
             calls_kept: 0,
             calls_left_out: 0,
             sources: Vec::new(),
@@ -246,8 +251,9 @@ impl Planner {
             return Vec::new();
         }
         if map.executable && !self.given_up.contains(path) {
-            if let Some(placed) = self.place(map, path) {
-                return placed;
+            match self.place(map, path) {
+                Ok(placed) => return placed,
+                Err(problem) => self.problems.push(problem),
             }
             self.given_up.insert(path.to_owned());
         } else if !map.executable && map.bytes > 0 {
@@ -298,12 +304,17 @@ impl Planner {
     }
 
     /// The sections of the image of an executable mapping.
-    fn place(&mut self, map: &ImageMap, path: &str) -> Option<Vec<(u64, u64, u32)>> {
-        let isa = self.isa;
-        let open = || Image::open(Path::new(path)).ok().filter(|image| image.isa == isa);
-        let image = self.opened.entry(path.to_owned()).or_insert_with(|| open().map(Arc::new));
-        let image = image.clone()?;
-        let bias = image.bias_of_mapping(map.address, map.offset, map.executable)?;
+    fn place(&mut self, map: &ImageMap, path: &str) -> Result<Vec<(u64, u64, u32)>, Diagnostic> {
+        let image = match self.opened.get(path) {
+            Some(image) => image.clone(),
+            None => {
+                let image = Arc::new(open(self.isa, map, path)?);
+                self.opened.insert(path.to_owned(), image.clone());
+                image
+            }
+        };
+        let bias = image.bias_of_mapping(map.address, map.offset, map.executable);
+        let bias = bias.ok_or_else(|| other_file(map, path))?;
         let loaded = Loaded { image, bias };
         let same = |of: &Loaded| Arc::ptr_eq(&of.image, &loaded.image) && of.bias == loaded.bias;
         let known = self.space.borrow().images().iter().position(same);
@@ -324,7 +335,7 @@ impl Planner {
             placed.push((row.first, row.last, self.name(row.via, row.name.clone(), Some(at))));
             self.sections.push(row);
         }
-        Some(placed)
+        Ok(placed)
     }
 
     pub fn unmap(&mut self, mut of: Numbers) -> io::Result<()> {

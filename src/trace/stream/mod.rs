@@ -143,6 +143,39 @@ enum Left {
     Ended,
 }
 
+/// The process became another program, which is not recorded.
+fn became(program: &str, position: String) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Info,
+        code: "exec",
+        message: format!("the process became another program by exec: {program}"),
+        position,
+        remedy: "`addfg record --follow` records that, too",
+    }
+}
+
+/// So many calls of io_uring, of which nothing is known.
+fn rings(calls: u64) -> Option<Diagnostic> {
+    (calls > 0).then(|| Diagnostic {
+        severity: Severity::Error,
+        code: "io-uring",
+        message: format!("{calls} calls of io_uring: what they moved is not known"),
+        position: String::new(),
+        remedy: "record the program without io_uring, if it can do without",
+    })
+}
+
+/// So many processes that were to share their parents' memory.
+fn vforks(calls: u64) -> Option<Diagnostic> {
+    (calls > 0).then(|| Diagnostic {
+        severity: Severity::Info,
+        code: "vfork",
+        message: format!("{calls} times vfork ran as fork: the child had memory of its own"),
+        position: String::new(),
+        remedy: "what it was to leave in its parent's memory is not there",
+    })
+}
+
 impl Reader<'_> {
     /// Reads all pieces.
     fn pieces(&mut self, pieces: Pieces) -> Result<(), TraceError> {
@@ -158,29 +191,12 @@ impl Reader<'_> {
     /// Says what the recorder could not follow.
     fn unknown(&mut self) {
         let (unknown, by_several) = self.decoder.unknown();
-        let rings = (unknown.rings > 0).then(|| Diagnostic {
-            severity: Severity::Error,
-            code: "io-uring",
-            message: format!("{} calls of io_uring: what they moved is not known", unknown.rings),
-            position: String::new(),
-            remedy: "record the program without io_uring, if it can do without",
-        });
         let memory = by_several.or(unknown.memory.as_deref()).map(|whose| Diagnostic {
             severity: Severity::Error,
             code: "shared-memory",
             message: shared_memory(whose),
             position: String::new(),
             remedy: "bytes that they wrote have the writer that they had before",
-        });
-        let vforks = (unknown.vforks > 0).then(|| Diagnostic {
-            severity: Severity::Info,
-            code: "vfork",
-            message: format!(
-                "{} times vfork ran as fork: the child had memory of its own",
-                unknown.vforks
-            ),
-            position: String::new(),
-            remedy: "what it was to leave in its parent's memory is not there",
         });
         let clears = unknown.clears.then(|| Diagnostic {
             severity: Severity::Error,
@@ -189,10 +205,10 @@ impl Reader<'_> {
             position: String::new(),
             remedy: "bytes that it cleared have the writer that they had before; glibc's memset does without with GLIBC_TUNABLES=glibc.cpu.name=emag",
         });
-        rings
+        rings(unknown.rings)
             .into_iter()
             .chain(memory)
-            .chain(vforks)
+            .chain(vforks(unknown.vforks))
             .chain(clears)
             .for_each(|said| self.sink.diagnostic(said));
     }
@@ -268,13 +284,7 @@ impl Reader<'_> {
             return;
         }
         if let Some(program) = self.decoder.exec() {
-            self.sink.diagnostic(Diagnostic {
-                severity: Severity::Info,
-                code: "exec",
-                message: format!("the process became another program by exec: {program}"),
-                position: self.locator.at(self.consumed),
-                remedy: "`addfg record --follow` records that, too",
-            });
+            self.sink.diagnostic(became(program, self.locator.at(self.consumed)));
             return;
         }
         let steps = self.decoder.steps();

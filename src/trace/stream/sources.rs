@@ -4,6 +4,7 @@ use super::bytes::Bytes;
 use super::descriptors::Names;
 use super::events::{Common, Events};
 use super::shared::{Files, Shared};
+use crate::diagnostics::Diagnostic;
 use crate::event::{Event, Isa, Process};
 
 /// What is told of system calls and descriptors, up to now.
@@ -52,6 +53,17 @@ impl KernelSources {
     pub fn put_common(&mut self, (names, files): (Names, Files)) {
         *self.events.names() = names;
         self.events.shared.files = files;
+    }
+
+    /// What is said of the run's processes beside that: what they did that is not followed.
+    pub fn said<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Vec<Diagnostic> {
+        let unknown = all.clone().map(|of| &of.events.unknown);
+        let rings = super::rings(unknown.clone().map(|of| of.rings).sum());
+        let vforks = super::vforks(unknown.map(|of| of.vforks).sum());
+        // Of several, the others were recorded, too.
+        let only = all.clone().next().filter(|_| all.count() == 1);
+        let exec = only.and_then(|of| of.events.exec()).map(|to| super::became(to, String::new()));
+        rings.into_iter().chain(vforks).chain(exec).collect()
     }
 
     /// That others may write to its memory, if so.
