@@ -84,7 +84,8 @@ fn what_the_kernel_takes_has_the_names_of_files_that_come_and_go() {
 fn what_is_not_followed_is_said_as_by_a_build() {
     let scratch = Scratch::new("sums-said");
     let Some(tree) = program(&scratch, "tree.c") else { return };
-    let Some(mapped) = program(&scratch, "mapped_code.c") else { return };
+    let other = Scratch::new("sums-mapped");
+    let Some(mapped) = program(&other, "mapped_code.c") else { return };
     let codes = "('exec', 'vfork', 'io-uring', 'image-not-loaded')";
     let sql = format!("SELECT code, message FROM diagnostic WHERE code IN {codes} ORDER BY ALL");
     let said_of = |run: &[&str], more: &[&str]| {
