@@ -132,6 +132,7 @@ def measure(name, command, questions):
     row("`cut --callees`", [["cut", db, name, "--callees"] for _, name, _ in chosen])
     row("`plan --exact`", [["plan", db, "--exact"], None, None])
     row("`instances`", [["instances", db, name, "--limit", "100"] for _, name, _ in chosen])
+    row("`objects --functions`", [["objects", db, "--functions", name] for _, name, _ in chosen])
     row("`loops --functions`", [["loops", db, "--functions", name] for _, name, _ in chosen])
     places = [str(steps * tenth // 10) for tenth in (1, 5, 9)]
     row("`slice` at 10, 50, 90 %", [["slice", db, "--at", place, "--limit", "50"] for place in places])

@@ -698,12 +698,16 @@ pub fn may_allocate(connection: &Connection) -> Result<bool, BuildError> {
         }
         return Ok(false);
     }
-    let mut found = false;
-    packed::each_seen(connection, states::allocates, |_, _, allocates| {
-        found |= allocates;
-        Ok(())
-    })?;
-    Ok(found)
+    // Mostly the first chunk says it.
+    let mut statement = connection.prepare("SELECT first_seq FROM run_chunk ORDER BY first_seq")?;
+    let firsts = statement.query_map([], |r| r.get(0))?.collect::<duckdb::Result<Vec<u64>>>()?;
+    for first in firsts {
+        let runs = packed::one_chunk(connection, first)?;
+        if states::allocates(&runs) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Adds the rows of all events, but for those of the heap.
